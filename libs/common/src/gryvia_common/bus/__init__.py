@@ -1,0 +1,1 @@
+"""NATS JetStream as the platform uses it: connection, streams, subjects, CloudEvents, leases."""

@@ -1,0 +1,69 @@
+"""What a kind is: its names, its models and its CRD facts, as one value.
+
+One module a kind holds its pydantic spec and status and ends with its Kind; the CRD, the reference page, the runtime's
+parsing and the bridge's watch list all follow from that value, so that nothing about a kind is written twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from gryvia_common.kinds.model import Spec, Status
+from gryvia_common.kube.resources import GROUP, VERSION, Resource
+
+S = TypeVar("S", bound=Spec)
+T = TypeVar("T", bound=Status)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """An additional printer column; `type` as in OpenAPI (`date` for times)."""
+
+    name: str
+    path: str
+    type: str = "string"
+    format: str = ""
+
+
+AGE = Column("Age", ".metadata.creationTimestamp", "date")
+
+
+@dataclass(frozen=True, slots=True)
+class Cel:
+    """A CRD validation rule (x-kubernetes-validations) on the model or field it annotates."""
+
+    rule: str
+    message: str
+    field_path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The scale subresource's JSON paths."""
+
+    spec_replicas: str
+    status_replicas: str
+    selector: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[S, T]):
+    """`label` is the child label of the contract (`gryvia.io/<label>` = object name), empty when it has none."""
+
+    name: str
+    plural: str
+    spec: type[S]
+    status: type[T]
+    summary: str
+    namespaced: bool = True
+    status_subresource: bool = True
+    short_names: tuple[str, ...] = ()
+    columns: tuple[Column, ...] = (AGE,)
+    rules: tuple[Cel, ...] = ()
+    scale: Scale | None = None
+    label: str = ""
+
+    @property
+    def resource(self) -> Resource:
+        return Resource(GROUP, VERSION, self.plural, self.name, self.namespaced)

@@ -1,0 +1,60 @@
+"""What the stand-in answers when it refuses: one error that is a Kubernetes Status.
+
+Every layer below the HTTP server raises ApiError and nothing else on purpose, so that a controller in this process and a
+client over HTTP see the same refusal. The reasons and codes are those of k8s.io/apimachinery's api/errors package.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+CODES = {
+    "BadRequest": 400,
+    "Unauthorized": 401,
+    "Forbidden": 403,
+    "NotFound": 404,
+    "MethodNotAllowed": 405,
+    "NotAcceptable": 406,
+    "AlreadyExists": 409,
+    "Conflict": 409,
+    "Expired": 410,
+    "UnsupportedMediaType": 415,
+    "Invalid": 422,
+    "TooManyRequests": 429,
+    "InternalError": 500,
+    "Timeout": 504,
+}
+
+
+@dataclass(slots=True)
+class ApiError(Exception):
+    """A refusal: `reason` is a key of CODES; `causes` are Status causes (`reason`, `message`, `field`)."""
+
+    reason: str
+    message: str
+    causes: list[dict[str, str]] = field(default_factory=list)
+    details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def code(self) -> int:
+        return CODES[self.reason]
+
+    def status(self) -> dict[str, Any]:
+        """The metav1.Status body that goes over the wire."""
+        details = dict(self.details)
+        if self.causes:
+            details["causes"] = self.causes
+        return {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+            "code": self.code,
+            **({"details": details} if details else {}),
+        }
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.message}"
