@@ -7,7 +7,7 @@ the service's own last writes. Nothing in it may be changed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Generic, Protocol, TypeVar
 
@@ -70,3 +70,25 @@ class World(Protocol):
     def observation(self, key: str) -> Observation | None: ...
 
     def refusal(self, resource: Resource, name: str) -> Refusal | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FixedWorld:
+    """A World from plain values: what the runtime takes from the cache for one pass, and what a test states."""
+
+    owned: Mapping[Resource, Sequence[Json]] = field(default_factory=dict)
+    others: Mapping[tuple[Resource, str, str], Json] = field(default_factory=dict)
+    observations: Mapping[str, Observation] = field(default_factory=dict)
+    refusals: Mapping[tuple[Resource, str], Refusal] = field(default_factory=dict)
+
+    def children(self, resource: Resource) -> Sequence[Json]:
+        return self.owned.get(resource, ())
+
+    def get(self, resource: Resource, namespace: str, name: str) -> Json | None:
+        return self.others.get((resource, namespace, name))
+
+    def observation(self, key: str) -> Observation | None:
+        return self.observations.get(key)
+
+    def refusal(self, resource: Resource, name: str) -> Refusal | None:
+        return self.refusals.get((resource, name))
