@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 from pydantic.alias_generators import to_camel
 
 
@@ -16,16 +16,16 @@ class DomainEvent(BaseModel):
     """Something that happened to one object. Subclasses set `noun` and `verb` and add their data fields; the docstring of the
     subclass is its documentation. `transition` tells apart events of one verb and generation (a trial's name, an attempt)."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, extra="ignore")
 
     noun: ClassVar[str]
     verb: ClassVar[str]
 
-    namespace: str
-    name: str
-    uid: str
-    generation: int
-    transition: str = ""
+    namespace: str = Field(description="Namespace of the object.")
+    name: str = Field(description="Name of the object.")
+    uid: str = Field(description="UID of the object; another object of the same name has another one.")
+    generation: int = Field(description="metadata.generation the event belongs to.")
+    transition: str = Field(default="", description="Tells apart events of one verb and generation.")
 
     @property
     def type(self) -> str:
@@ -36,3 +36,141 @@ class DomainEvent(BaseModel):
     def id(self) -> str:
         """Deterministic; never a random number."""
         return "/".join(part for part in (self.uid, str(self.generation), self.noun, self.verb, self.transition) if part)
+
+
+class JobEvent(DomainEvent):
+    """What every job event carries."""
+
+    noun: ClassVar[str] = "job"
+
+    phase: str = Field(description="status.phase the job enters.")
+    message: str = Field(default="", description="status.message: the reason for the phase.")
+    metrics: dict[str, FiniteFloat] = Field(default_factory=dict, description="The last reported metrics by name.")
+
+
+class JobStarted(JobEvent):
+    """The job runs: its first pod is ready (or its first index has already succeeded)."""
+
+    verb: ClassVar[str] = "started"
+
+
+class JobSucceeded(JobEvent):
+    """The job ended well; `metrics` holds what it reported last."""
+
+    verb: ClassVar[str] = "succeeded"
+
+
+class JobFailed(JobEvent):
+    """The job ended badly; `message` says why (BackoffLimitExceeded, DeadlineExceeded, an invalid spec, …)."""
+
+    verb: ClassVar[str] = "failed"
+
+
+class JobCancelled(JobEvent):
+    """Somebody cancelled the job; its workload is removed, its volume kept."""
+
+    verb: ClassVar[str] = "cancelled"
+
+
+class JobRejected(JobEvent):
+    """The job was refused (a quota, a policy) and will not run."""
+
+    verb: ClassVar[str] = "rejected"
+
+
+class JobPreempted(JobEvent):
+    """The job gave way to another; its workload is removed, its volume kept, and it may run again."""
+
+    verb: ClassVar[str] = "preempted"
+
+
+class TrialEvent(DomainEvent):
+    """What every trial event carries. `name` is the trial's (its job's) name and so is `transition`; `uid` and `generation` are the tuner's,
+    who speaks for its trials."""
+
+    noun: ClassVar[str] = "trial"
+
+    tuner: str = Field(description="Name of the tuner the trial belongs to.")
+    number: int = Field(description="Number of the trial, from 0.")
+    parameters: dict[str, str] = Field(default_factory=dict, description="Value of each parameter of the search space.")
+    metric_name: str = Field(default="", description="objective.metricName.")
+    metric_value: FiniteFloat | None = Field(default=None, description="The objective's value; absent when the trial reported none.")
+    message: str = Field(default="", description="Why the trial failed, was stopped or has no value.")
+
+
+class TrialStarted(TrialEvent):
+    """The trial's job has been created."""
+
+    verb: ClassVar[str] = "started"
+
+
+class TrialCompleted(TrialEvent):
+    """The trial's job succeeded; `metricValue` is its result (absent, with a message, when it reported none)."""
+
+    verb: ClassVar[str] = "completed"
+
+
+class TrialFailed(TrialEvent):
+    """The trial gave no result: its job failed, was refused, cancelled, preempted, or vanished."""
+
+    verb: ClassVar[str] = "failed"
+
+
+class TrialStopped(TrialEvent):
+    """The trial was ended early because others do better; `metricValue` is its last intermediate value."""
+
+    verb: ClassVar[str] = "stopped"
+
+
+class TunerEvent(DomainEvent):
+    """What every tuner event carries."""
+
+    noun: ClassVar[str] = "tuner"
+
+    message: str = Field(default="", description="status.message.")
+    best_trial: str = Field(default="", description="Name of the best trial so far; empty when none has a value.")
+    best_value: FiniteFloat | None = Field(default=None, description="The best trial's objective value.")
+    best_parameters: dict[str, str] = Field(default_factory=dict, description="The best trial's parameters.")
+    trials_completed: int = Field(default=0, description="Trials that succeeded or were stopped early.")
+    trials_failed: int = Field(default=0, description="Trials that failed.")
+
+
+class TunerStarted(TunerEvent):
+    """The search begins: the spec is valid and the first trials are about to be created."""
+
+    verb: ClassVar[str] = "started"
+
+
+class TunerCompleted(TunerEvent):
+    """The search ended well; `bestTrial`, `bestValue` and `bestParameters` are its result."""
+
+    verb: ClassVar[str] = "completed"
+
+
+class TunerFailed(TunerEvent):
+    """The search ended without a result, or its spec cannot be run; `message` says what to change."""
+
+    verb: ClassVar[str] = "failed"
+
+
+CATALOGUE: tuple[type[DomainEvent], ...] = (
+    JobStarted,
+    JobSucceeded,
+    JobFailed,
+    JobCancelled,
+    JobRejected,
+    JobPreempted,
+    TrialStarted,
+    TrialCompleted,
+    TrialFailed,
+    TrialStopped,
+    TunerStarted,
+    TunerCompleted,
+    TunerFailed,
+)
+"""Every event the platform sends, in the order of the documentation."""
+
+
+def event_class(type_name: str) -> type[DomainEvent] | None:
+    """The class of a `gryvia.<noun>.<verb>`, None for one this version does not know."""
+    return next((cls for cls in CATALOGUE if f"gryvia.{cls.noun}.{cls.verb}" == type_name), None)
