@@ -1,0 +1,51 @@
+"""JSON patch (RFC 6902) and merge patch (RFC 7386), by the libraries that know them, with the real server's refusals.
+
+The real server answers a JSON patch that does not apply with 422 and a text that names no reason; the reason stays on the
+raised error as its cause.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonpatch
+import jsonpointer
+from json_merge_patch import merge
+
+from gryvia_devcluster.errors import ApiError
+from gryvia_devcluster.patch.copying import deep_copy
+from gryvia_devcluster.types import Json
+
+MAX_OPERATIONS = 10_000
+REJECTED = "the server rejected our request due to an error in our request"
+
+
+def json_patch(obj: Json, ops: Any) -> Json:
+    """A new object. Raises ApiError: BadRequest where `ops` is no JSON patch, Invalid where it does not apply to `obj`."""
+    if not isinstance(ops, list):
+        raise ApiError("BadRequest", "json: cannot unmarshal object into Go value of type jsonpatch.Patch")
+    if len(ops) > MAX_OPERATIONS:
+        raise ApiError(
+            "BadRequest", f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(ops)}"
+        )
+    try:
+        patch = jsonpatch.JsonPatch(ops)
+        out: Any = patch.apply(deep_copy(obj), in_place=True)
+    except jsonpatch.InvalidJsonPatch as failed:
+        raise ApiError("BadRequest", f"error decoding patch: {failed}") from failed
+    except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError) as failed:
+        raise ApiError("Invalid", REJECTED) from failed
+    return _as_object(out)
+
+
+def merge_patch(obj: Json, patch: Any) -> Json:
+    """A new object. Raises ApiError BadRequest where the patch is no object."""
+    if not isinstance(patch, dict):
+        raise ApiError("BadRequest", "Invalid JSON Patch")
+    return _as_object(merge(deep_copy(obj), deep_copy(patch)))
+
+
+def _as_object(value: Any) -> Json:
+    if not isinstance(value, dict):
+        raise ApiError("Invalid", REJECTED)
+    return value
