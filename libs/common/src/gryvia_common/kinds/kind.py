@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from gryvia_common.kinds.model import Spec, Status
+from gryvia_common.kinds.wire import Cel
 from gryvia_common.kube.resources import GROUP, VERSION, Resource
+
+__all__ = ["AGE", "Cel", "Column", "Kind", "Scale"]
 
 S = TypeVar("S", bound=Spec)
 T = TypeVar("T", bound=Status)
@@ -27,15 +30,6 @@ class Column:
 
 
 AGE = Column("Age", ".metadata.creationTimestamp", "date")
-
-
-@dataclass(frozen=True, slots=True)
-class Cel:
-    """A CRD validation rule (x-kubernetes-validations) on the model or field it annotates."""
-
-    rule: str
-    message: str
-    field_path: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,21 @@ a Status is what a service writes: None and empty values are left out, so that e
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
+
+from gryvia_common.kinds.wire import Cel, Int64, Time, keyed_by
 
 
 class Model(BaseModel):
     """Any part of the contract. Fields are snake_case; the wire name is camelCase unless an alias says otherwise."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore", frozen=True)
+
+    rules: ClassVar[tuple[Cel, ...]] = ()
+    """Cross-field rules that the API server checks (CEL); they hold wherever the model stands in a kind."""
 
     def wire(self) -> dict[str, Any]:
         """JSON as it is written to the API server: by alias, without None."""
@@ -29,16 +34,21 @@ class Spec(Model):
 class Condition(Model):
     """metav1.Condition."""
 
-    type: str
-    status: str
-    reason: str
-    message: str = ""
-    last_transition_time: str
-    observed_generation: int | None = None
+    type: str = Field(description="What the condition is about, in CamelCase.")
+    status: Literal["True", "False", "Unknown"] = Field(description="Whether it holds.")
+    reason: str = Field(description="Why, as one CamelCase word for programs.")
+    message: str = Field("", description="Why, for people.")
+    last_transition_time: Time = Field(description="When status last changed.")
+    observed_generation: Int64 | None = Field(None, description="The generation of the spec this was found for.")
+
+
+Conditions = Annotated[list[Condition], keyed_by("type")]
 
 
 class Status(Model):
     """The status of a kind. Every kind with a controller has these."""
 
-    conditions: list[Condition] | None = None
-    observed_generation: int | None = None
+    conditions: Conditions | None = Field(None, description="What is known about the object, one entry a type.")
+    observed_generation: Int64 | None = Field(
+        None, description="The newest generation of the spec that the service has acted on."
+    )
