@@ -147,12 +147,19 @@ class Kube:
                 if size > MAX_LINE:
                     raise Transient(f"{request}: a line longer than {MAX_LINE} bytes")
 
-    async def create(self, resource: Resource, obj: Json) -> Json:
+    async def create(self, resource: Resource, obj: Json, *, manager: str = "") -> Json:
         """Conflict when one of that name exists."""
         namespace, name = _names(obj)
-        return await self._json(
-            Request("create", resource, "POST", resource.path(namespace), _key(namespace, name), body=orjson.dumps(obj))
+        request = Request(
+            "create",
+            resource,
+            "POST",
+            resource.path(namespace),
+            _key(namespace, name),
+            {"fieldManager": manager} if manager else {},
+            orjson.dumps(obj),
         )
+        return await self._json(request)
 
     async def apply(self, resource: Resource, obj: Json, *, manager: str, force: bool = True) -> Json:
         """Server-side apply: creates it, or makes it so. Conflict only without `force`."""

@@ -1,0 +1,193 @@
+"""Carries a plan out: the only place where the services write to Kubernetes.
+
+The order is fixed (see plan.py). What is already so costs no request: a child that covers what is wanted, a status that says
+the same, a delete that is under way. Answers of the API server go straight into the cache, so the next pass sees them. A child
+that the API server refuses, or that belongs to somebody else, becomes a Refusal for the next pass and is not asked for again
+until what is asked changes; the status of this pass is then left unwritten, it was decided without knowing.
+
+First writes are POSTs and later ones server-side applies: a create cannot overwrite a stranger's object of the same name,
+which is not in the cache because it lacks our label (an apply with force would).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+import orjson
+
+from gryvia_common.bus.connection import Bus
+from gryvia_common.clock import Clock
+from gryvia_common.errors import Conflict, Gone, Terminal
+from gryvia_common.kube.children import is_controlled_by
+from gryvia_common.kube.client import Kube
+from gryvia_common.kube.objects import Json, Key, metadata, uid_of
+from gryvia_common.kube.resources import Resource
+from gryvia_common.runtime.cache import ObjectCache
+from gryvia_common.runtime.differences import covers, merge_difference, project
+from gryvia_common.runtime.plan import Apply, Delete, Plan
+from gryvia_common.runtime.recorder import Recorder
+from gryvia_common.runtime.world import Refusal
+
+REFUSED_FOR = timedelta(seconds=30)
+"""A Forbidden may be a quota that is freed or a role that is granted later: it is asked for again after this long."""
+
+DELETED_FOR = timedelta(seconds=60)
+"""How long a delete that the API server took is believed before it is sent again."""
+
+ChildId = tuple[Resource, Key]
+
+
+@dataclass(slots=True)
+class Memory:
+    """What the executor remembers of one object between passes. Losing it (a crash) costs requests, never correctness."""
+
+    refusals: dict[tuple[Resource, str], tuple[Refusal, str, datetime]] = field(default_factory=dict)
+    accepted: dict[ChildId, tuple[str, str]] = field(default_factory=dict)
+    deleted: dict[str, datetime] = field(default_factory=dict)
+
+    def known_refusals(self) -> dict[tuple[Resource, str], Refusal]:
+        return {id: refusal for id, (refusal, _, _) in self.refusals.items()}
+
+
+class Executor:
+    """Writes as field manager `gryvia-<service>`. Raises Transient, Conflict, Gone and (about the object itself) Terminal."""
+
+    def __init__(
+        self, kube: Kube, bus: Bus, cache: ObjectCache, recorder: Recorder, clock: Clock, *, manager: str
+    ) -> None:
+        self._kube = kube
+        self._bus = bus
+        self._cache = cache
+        self._recorder = recorder
+        self._clock = clock
+        self._manager = manager
+
+    async def carry_out(
+        self, resource: Resource, raw: Json, plan: Plan, memory: Memory, status_keys: frozenset[str]
+    ) -> bool:
+        """Make it so; whether anything was changed (then the object deserves another pass at once)."""
+        for event in plan.emit:
+            await self._bus.emit(event, source=self._manager, at=self._clock.now())
+        changed = False
+        for delete in plan.delete:
+            changed |= await self._delete(delete, memory)
+        refused = False
+        deleting = bool(metadata(raw).get("deletionTimestamp"))
+        for apply in () if deleting else plan.apply:
+            outcome = await self._apply(raw, apply, memory)
+            changed |= outcome != "same"
+            refused |= outcome == "refused"
+        if refused:
+            return True
+        for record in plan.record:
+            await self._recorder.record(resource, raw, record)
+        if plan.metadata is not None:
+            raw = await self._patch_metadata(resource, raw, plan.metadata)
+            changed = True
+        if plan.status is not None:
+            changed |= await self._patch_status(resource, raw, plan.status.wire(), status_keys)
+        return changed
+
+    async def _delete(self, delete: Delete, memory: Memory) -> bool:
+        key = Key(delete.namespace, delete.name)
+        now = self._clock.now()
+        sent = memory.deleted.get(delete.uid)
+        if sent is not None and now - sent < DELETED_FOR:
+            return False
+        try:
+            await self._kube.delete(
+                delete.resource, delete.namespace, delete.name, uid=delete.uid, propagation=delete.propagation
+            )
+        except (Gone, Conflict):
+            # Not there, or another object lives under the name: what was to go is gone.
+            known = self._cache.get(delete.resource.plural, key)
+            if known is not None and uid_of(known) == delete.uid:
+                self._cache.remove(delete.resource.plural, key, delete.uid, 0)
+        memory.deleted = {uid: at for uid, at in memory.deleted.items() if now - at < DELETED_FOR}
+        memory.deleted[delete.uid] = now
+        return True
+
+    async def _apply(self, owner: Json, apply: Apply, memory: Memory) -> str:
+        resource, manifest = apply.resource, apply.manifest
+        meta = metadata(manifest)
+        key = Key(meta.get("namespace") or "", meta["name"])
+        wanted = _digest(manifest)
+        before = memory.refusals.get((resource, key.name))
+        if before is not None:
+            refusal, digest, at = before
+            lasting = refusal.reason != "Forbidden" or self._clock.now() - at < REFUSED_FOR
+            if digest == wanted and lasting:
+                return "same"
+            del memory.refusals[resource, key.name]
+        live = self._cache.get(resource.plural, key)
+        try:
+            if live is None:
+                return await self._create(owner, apply, key, memory, wanted)
+            if not is_controlled_by(live, owner):
+                return self._refuse(memory, resource, key, wanted, *_collision(resource, live))
+            if metadata(live).get("deletionTimestamp"):
+                return "same"
+            if apply.create_only or covers(live, manifest):
+                return "same"
+            if memory.accepted.get((resource, key)) == (wanted, _digest(project(live, manifest))):
+                return "same"
+            answer = await self._kube.apply(resource, manifest, manager=self._manager)
+            self._cache.put(resource.plural, answer)
+            memory.accepted[resource, key] = (wanted, _digest(project(answer, manifest)))
+            return "changed"
+        except Terminal as error:
+            return self._refuse(memory, resource, key, wanted, error.reason, str(error))
+
+    async def _create(self, owner: Json, apply: Apply, key: Key, memory: Memory, wanted: str) -> str:
+        resource = apply.resource
+        try:
+            answer = await self._kube.create(resource, apply.manifest, manager=self._manager)
+        except Conflict:
+            live = await self._kube.get(resource, key.namespace, key.name)
+            if not is_controlled_by(live, owner):
+                return self._refuse(memory, resource, key, wanted, *_collision(resource, live))
+            # Ours: an earlier create whose answer was lost, or that the bus has not shown yet.
+            self._cache.put(resource.plural, live)
+            return "changed"
+        self._cache.put(resource.plural, answer)
+        memory.accepted[resource, key] = (wanted, _digest(project(answer, apply.manifest)))
+        return "changed"
+
+    def _refuse(self, memory: Memory, resource: Resource, key: Key, wanted: str, reason: str, message: str) -> str:
+        refusal = Refusal(resource, key.name, reason, message)
+        memory.refusals[resource, key.name] = (refusal, wanted, self._clock.now())
+        return "refused"
+
+    async def _patch_metadata(self, resource: Resource, raw: Json, change: Json) -> Json:
+        meta = metadata(raw)
+        body = {"metadata": {**change, "resourceVersion": meta["resourceVersion"]}}
+        answer = await self._kube.patch(resource, meta.get("namespace", ""), meta["name"], body, manager=self._manager)
+        self._cache.put(resource.plural, answer)
+        return answer
+
+    async def _patch_status(self, resource: Resource, raw: Json, status: Json, removable: frozenset[str]) -> bool:
+        current: Json = raw.get("status") or {}
+        difference = merge_difference(current, status, removable=removable)
+        if not difference:
+            return False
+        meta = metadata(raw)
+        body = {"metadata": {"resourceVersion": meta["resourceVersion"], "uid": meta["uid"]}, "status": difference}
+        answer = await self._kube.patch(
+            resource, meta.get("namespace", ""), meta["name"], body, subresource="status", manager=self._manager
+        )
+        self._cache.put(resource.plural, answer)
+        return True
+
+
+def _collision(resource: Resource, live: Json) -> tuple[str, str]:
+    name = metadata(live)["name"]
+    return (
+        "NameCollision",
+        f"{resource.kind} {name} exists already and belongs to somebody else; delete or rename it, or rename this object",
+    )
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)).hexdigest()
