@@ -1,7 +1,9 @@
-"""The domain events: one class an event, so that docs/events.md and asyncapi.yaml can be generated from what is really sent.
+"""The domain events: one class an event, so that docs/events.md and asyncapi.yaml can be generated from what is
+really sent.
 
-CloudEvents 1.0. The id is deterministic (uid, generation, transition): a retried emit has the same id, JetStream and every
-consumer drop the second one. An event only speeds up what a resync would find too; nothing is decided from an event alone.
+CloudEvents 1.0. The id is deterministic (uid, generation, transition): a retried emit has the same id, JetStream and
+every consumer drop the second one. An event only speeds up what a resync would find too; nothing is decided from an
+event alone.
 """
 
 from __future__ import annotations
@@ -13,8 +15,9 @@ from pydantic.alias_generators import to_camel
 
 
 class DomainEvent(BaseModel):
-    """Something that happened to one object. Subclasses set `noun` and `verb` and add their data fields; the docstring of the
-    subclass is its documentation. `transition` tells apart events of one verb and generation (a trial's name, an attempt)."""
+    """Something that happened to one object. Subclasses set `noun` and `verb` and add their data fields; the
+    docstring of the subclass is its documentation. `transition` tells apart events of one verb and generation (a
+    trial's name, an attempt)."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, extra="ignore")
 
@@ -35,7 +38,9 @@ class DomainEvent(BaseModel):
     @property
     def id(self) -> str:
         """Deterministic; never a random number."""
-        return "/".join(part for part in (self.uid, str(self.generation), self.noun, self.verb, self.transition) if part)
+        return "/".join(
+            part for part in (self.uid, str(self.generation), self.noun, self.verb, self.transition) if part
+        )
 
 
 class JobEvent(DomainEvent):
@@ -85,8 +90,8 @@ class JobPreempted(JobEvent):
 
 
 class TrialEvent(DomainEvent):
-    """What every trial event carries. `name` is the trial's (its job's) name and so is `transition`; `uid` and `generation` are the tuner's,
-    who speaks for its trials."""
+    """What every trial event carries. `name` is the trial's (its job's) name and so is `transition`; `uid` and
+    `generation` are the tuner's, who speaks for its trials."""
 
     noun: ClassVar[str] = "trial"
 
@@ -94,7 +99,9 @@ class TrialEvent(DomainEvent):
     number: int = Field(description="Number of the trial, from 0.")
     parameters: dict[str, str] = Field(default_factory=dict, description="Value of each parameter of the search space.")
     metric_name: str = Field(default="", description="objective.metricName.")
-    metric_value: FiniteFloat | None = Field(default=None, description="The objective's value; absent when the trial reported none.")
+    metric_value: FiniteFloat | None = Field(
+        default=None, description="The objective's value; absent when the trial reported none."
+    )
     message: str = Field(default="", description="Why the trial failed, was stopped or has no value.")
 
 

@@ -1,7 +1,8 @@
 """What one message of the OBJECTS stream says, in headers that can be read without its body.
 
-The bridge writes these headers and reads them back as its checkpoint; services read them to drop what is older than what they
-know. A tombstone carries a time to live, so that the stream holds the living objects and not everything that ever was.
+The bridge writes these headers and reads them back as its checkpoint; services read them to drop what is older than
+what they know. A tombstone carries a time to live, so that the stream holds the living objects and not everything
+that ever was.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ TOMBSTONE_TTL = timedelta(hours=24)
 
 @dataclass(frozen=True, slots=True)
 class ObjectMessage:
-    """One object's newest known state. `version` is the resourceVersion as a number. `body` is the object's JSON; it is empty
-    for a deletion, and when the object is too large for a message (`body_omitted`: read it from the API)."""
+    """One object's newest known state. `version` is the resourceVersion as a number. `body` is the object's JSON; it
+    is empty for a deletion, and when the object is too large for a message (`body_omitted`: read it from the API)."""
 
     plural: str
     partition: int
@@ -54,8 +55,8 @@ class StoredObject:
 
 
 def object_headers(uid: str, version: int, op: Op, *, body_omitted: bool = False) -> dict[str, str]:
-    """The headers of one object's message. The message id is the content's identity, never a random number: whoever sends
-    the same state twice is recognised."""
+    """The headers of one object's message. The message id is the content's identity, never a random number: whoever
+    sends the same state twice is recognised."""
     headers = {
         MESSAGE_ID_HEADER: f"{uid}/{version}/{op}",
         UID_HEADER: uid,
@@ -89,7 +90,9 @@ def _identity(subject: str, headers: Mapping[str, str]) -> tuple[str, int, Op]:
     try:
         uid, version, op = headers[UID_HEADER], int(headers[VERSION_HEADER]), headers[OP_HEADER]
     except (KeyError, ValueError) as error:
-        raise Terminal(f"message on {subject} has no readable {error} header; only the bridge may publish there") from error
+        raise Terminal(
+            f"message on {subject} has no readable {error} header; only the bridge may publish there"
+        ) from error
     if op == "applied":
         return uid, version, "applied"
     if op == "deleted":

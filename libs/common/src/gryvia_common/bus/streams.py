@@ -1,0 +1,96 @@
+"""The two streams, and the rule for a stream that is not as it must be.
+
+OBJECTS keeps one message a subject: it is the last known set. Its duplicate window is one second, not minutes:
+publishes there are compare-and-set, which already recognises a repeat (the check comes before the dedupe), and a
+longer window would drop the very republish that heals a purged stream. EVENTS keeps everything for a week and
+recognises a repeated event for twenty minutes.
+
+Ensuring is idempotent. What the platform's correctness rests on is put back (and logged); what an operator may choose
+(age, replicas, storage, size) is left alone. A stream that cannot be mended is a Terminal error that names the field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+from nats.js.api import DiscardPolicy, RetentionPolicy, StorageType, StreamConfig
+
+from gryvia_common.bus.jetstream import call, stream_state
+from gryvia_common.bus.link import Link
+from gryvia_common.bus.settings import BusSettings
+from gryvia_common.bus.subjects import EVENTS_WILDCARD, OBJECTS_WILDCARD, SYNC_WILDCARD
+from gryvia_common.errors import Gone, Terminal
+
+OBJECTS = "OBJECTS"
+EVENTS = "EVENTS"
+
+_ESSENTIAL = ("subjects", "retention", "discard", "max_msgs_per_subject", "allow_direct", "allow_msg_ttl")
+
+log = structlog.get_logger(__name__)
+
+
+def objects_config(settings: BusSettings) -> StreamConfig:
+    return StreamConfig(
+        name=OBJECTS,
+        description="Gryvia: the last known state of every object, written by the bridge alone.",
+        subjects=[OBJECTS_WILDCARD, SYNC_WILDCARD],
+        retention=RetentionPolicy.LIMITS,
+        discard=DiscardPolicy.OLD,
+        max_msgs_per_subject=1,
+        storage=StorageType(settings.storage),
+        num_replicas=settings.replicas,
+        duplicate_window=1.0,
+        allow_direct=True,
+        allow_msg_ttl=True,
+    )
+
+
+def events_config(settings: BusSettings) -> StreamConfig:
+    return StreamConfig(
+        name=EVENTS,
+        description="Gryvia: what happened, as CloudEvents.",
+        subjects=[EVENTS_WILDCARD],
+        retention=RetentionPolicy.LIMITS,
+        discard=DiscardPolicy.OLD,
+        max_msgs_per_subject=-1,
+        max_age=settings.events_max_age.total_seconds(),
+        storage=StorageType(settings.storage),
+        num_replicas=settings.replicas,
+        duplicate_window=min(1200.0, settings.events_max_age.total_seconds()),
+        allow_direct=True,
+    )
+
+
+async def ensure_stream(link: Link, wanted: StreamConfig) -> None:
+    """Creates the stream, or mends what is essential. Raises Terminal when the server refuses."""
+    config = {key: value for key, value in wanted.as_dict().items() if value is not None}
+    try:
+        present = (await stream_state(link, str(wanted.name))).config
+    except Gone:
+        await call(link, f"STREAM.CREATE.{wanted.name}", config)
+        log.info("bus_stream_created", stream=wanted.name)
+        return
+    drift = essential_drift(present, config)
+    if not drift:
+        return
+    log.warning("bus_stream_drift", stream=wanted.name, fields=drift)
+    try:
+        await call(link, f"STREAM.UPDATE.{wanted.name}", {**present, **{field: config[field] for field in drift}})
+    except Terminal as error:
+        fields = ", ".join(f"{field} is {was!r} and must be {must!r}" for field, (was, must) in drift.items())
+        raise Terminal(
+            f"NATS stream {wanted.name}: {fields}, and the server refuses the change ({error}); "
+            "delete the stream, its content is rebuilt",
+            reason="StreamDrift",
+        ) from error
+
+
+def essential_drift(present: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Field to (what it is, what it must be)."""
+    return {
+        field: (present.get(field), wanted[field])
+        for field in _ESSENTIAL
+        if field in wanted and present.get(field) != wanted[field]
+    }
