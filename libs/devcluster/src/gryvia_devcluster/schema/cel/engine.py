@@ -1,0 +1,140 @@
+"""The CEL engine with Kubernetes' functions in it: compile an expression for a type of `self`, evaluate it over JSON.
+
+Environments are cached by the type of `self`; everything is imported and built when it is first needed.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+from gryvia_devcluster.schema.cel.functions_text import TEXT_FUNCTIONS, Declaration
+from gryvia_devcluster.schema.cel.functions_value import VALUE_FUNCTIONS
+
+OLD_VALUES = "__old"
+
+
+class CompileError(Exception):
+    """The expression is no CEL, or does not fit the types. The text is the real server's, `ERROR: <input>:...`."""
+
+
+class EvaluationError(Exception):
+    """The expression has no value for these data, e.g. `no such key: x`."""
+
+
+class Program:
+    """A compiled expression over `self`, `oldSelf` and, for optional old values, a list of none or one."""
+
+    __slots__ = ("_expression", "result")
+
+    def __init__(self, expression: Any) -> None:
+        self._expression = expression
+        self.result: str = expression.return_type().name()
+
+    def evaluate(self, value: Any, old: Any) -> Any:
+        data = {"self": value, "oldSelf": old, OLD_VALUES: [] if old is None else [old]}
+        result = self._expression.eval(data=data)
+        plain = result.plain_value()
+        if result.type().name() == "ERROR":
+            raise EvaluationError(_translate(str(plain)))
+        return plain
+
+
+def compile_expression(source: str, self_type: str) -> Program:
+    """`self_type` is a CEL type in this module's notation: `string`, `list<int>`, `map<dyn>`. Raises CompileError."""
+    environment = _environment(self_type)
+    try:
+        return Program(environment.compile(source))
+    except RuntimeError as failed:
+        text = re.sub(r"^[A-Z_]+: ", "", str(failed))
+        raise CompileError(re.sub(r" \[[A-Z_]+\]$", "", text)) from failed
+
+
+def pattern_error(pattern: str) -> str | None:
+    """Why RE2, the real server's engine, refuses a pattern."""
+    try:
+        _pattern_probe().evaluate(pattern, None)
+    except EvaluationError as failed:
+        return str(failed).removeprefix("invalid regular expression: ")
+    return None
+
+
+@cache
+def _pattern_probe() -> Program:
+    return compile_expression("''.matches(self)", "string")
+
+
+@cache
+def _environment(self_type: str) -> Any:
+    from cel_expr_python import cel
+    from cel_expr_python.ext import ext_optional
+
+    kind = _type(self_type)
+    return cel.NewEnv(
+        variables={"self": kind, "oldSelf": kind, OLD_VALUES: cel.Type.List(cel.Type.DYN)},
+        extensions=[_kubernetes(), ext_optional.ExtOptional()],
+    )
+
+
+@cache
+def _kubernetes() -> Any:
+    from cel_expr_python import cel
+
+    grouped: dict[str, list[Declaration]] = {}
+    for declaration in (*TEXT_FUNCTIONS, *VALUE_FUNCTIONS):
+        grouped.setdefault(declaration[0], []).append(declaration)
+    functions = []
+    for name, declarations in grouped.items():
+        overloads = [
+            cel.Overload(
+                f"{name}_{'_'.join(parameters)}",
+                _type(result),
+                [_type(parameter) for parameter in parameters],
+                is_member,
+                implementation,
+            )
+            for _, parameters, result, is_member, implementation in declarations
+        ]
+        functions.append(cel.FunctionDecl(name, overloads))
+    return cel.CelExtension("kubernetes", functions)
+
+
+@cache
+def _type(name: str) -> Any:
+    from cel_expr_python import cel
+
+    kinds = cel.Type
+    if name.startswith("list<"):
+        return kinds.List(_type(name[5:-1]))
+    if name.startswith("map<"):
+        return kinds.Map(kinds.STRING, _type(name[4:-1]))
+    return {
+        "bool": kinds.BOOL,
+        "double": kinds.DOUBLE,
+        "dyn": kinds.DYN,
+        "int": kinds.INT,
+        "list": kinds.List(kinds.DYN),
+        "string": kinds.STRING,
+    }[name]
+
+
+_KNOWN_ERRORS = (
+    (re.compile(r'Key not found in map : "?(.*?)"?$'), r"no such key: \1"),
+    (re.compile(r"Index error: index=(-?\d+).*"), r"index out of bounds: \1"),
+    (re.compile(r"divide by zero|modulus by zero"), "division by zero"),
+    (
+        re.compile(r"No matching overloads found.*|.*SELECT to non-message type.*|no such overload.*"),
+        "no such overload",
+    ),
+    (re.compile(r"(integer|int64|uint64) overflow"), "integer overflow"),
+)
+
+
+def _translate(text: str) -> str:
+    """cel-cpp's words into cel-go's."""
+    text = re.sub(r"^[A-Z_]+: ", "", text)
+    for pattern, words in _KNOWN_ERRORS:
+        if pattern.search(text):
+            return pattern.sub(words, text)
+    return text
