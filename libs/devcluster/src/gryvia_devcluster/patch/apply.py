@@ -1,9 +1,9 @@
 """Server-side apply (KEP-555), with the semantics of structured-merge-diff's updater.
 
-The applied configuration is merged over the live object, what the manager applied before and no longer mentions is removed
-unless somebody else owns it, and a change to a field that another manager owns is a conflict unless forced. By hand because
-no Python library does it; a replace or a plain merge instead would wipe what other managers own (kubectl's second apply as
-`kubectl-last-applied`, which holds one annotation, is the usual victim).
+The applied configuration is merged over the live object, what the manager applied before and no longer mentions is
+removed unless somebody else owns it, and a change to a field that another manager owns is a conflict unless forced. By
+hand because no Python library does it; a replace or a plain merge instead would wipe what other managers own (kubectl's
+second apply as `kubectl-last-applied`, which holds one annotation, is the usual victim).
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def apply_patch(
     group_kind: tuple[str, str],
     now: str,
 ) -> Json:
-    """The object after the apply, with managedFields; equal to `live` where nothing changed. Raises ApiError: BadRequest for
-    a malformed configuration, Conflict for fields of others."""
+    """The object after the apply, with managedFields; equal to `live` where nothing changed. Raises ApiError:
+    BadRequest for a malformed configuration, Conflict for fields of others."""
     if applied.get("metadata", {}).get("managedFields") is not None:
         raise ApiError("BadRequest", "metadata.managedFields must be nil")
     if applied.get("apiVersion") != api_version:
@@ -93,7 +93,8 @@ def apply_patch(
 
 
 def _client_side_owned(node: Node, live: Json, api_version: str) -> FieldSet:
-    """Fields that a client-side `kubectl apply` set and that still have its values: its successor may take them silently."""
+    """Fields that a client-side `kubectl apply` set and that still have its values: its successor may take them
+    silently."""
     text = live.get("metadata", {}).get("annotations", {}).get(LAST_APPLIED)
     try:
         last = orjson.loads(text or "null")

@@ -1,8 +1,10 @@
-"""The merge topology of the built-in types: facts of k8s.io/api's `listType`, `patchStrategy` and `patchMergeKey` markers.
+"""The merge topology of the built-in types: facts of k8s.io/api's `listType`, `patchStrategy` and `patchMergeKey`
+markers.
 
-Only what deviates from the default is written down (default: structs merge field by field, lists are replaced). The types are
-those that Gryvia's services, kubectl and this cluster's own controllers handle; any other kind gets the default and
-ObjectMeta. `inline` marks structs that Go always serialises: the real server never lists them as owned by themselves.
+Only what deviates from the default is written down (default: structs merge field by field, lists are replaced). The
+types are those that Gryvia's services, kubectl and this cluster's own controllers handle; any other kind gets the
+default and ObjectMeta. `inline` marks structs that Go always serialises: the real server never lists them as owned by
+themselves.
 """
 
 from __future__ import annotations

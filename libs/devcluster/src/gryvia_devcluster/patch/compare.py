@@ -1,8 +1,8 @@
 """What changed between two objects, and what an applied configuration claims, as field sets.
 
-The semantics are structured-merge-diff's: a value that appears is a member with everything below it; a struct, map or list that
-was there already is not; two empty or null containers compare as leaves. Added and modified paths are one set, because
-ownership never asks which it was. Equal subtrees are skipped with one C-level comparison.
+The semantics are structured-merge-diff's: a value that appears is a member with everything below it; a struct, map or
+list that was there already is not; two empty or null containers compare as leaves. Added and modified paths are one
+set, because ownership never asks which it was. Equal subtrees are skipped with one C-level comparison.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def compare(node: Node, old: Any, new: Any) -> tuple[FieldSet, FieldSet]:
         before, after = old or {}, new or {}
         for key, value in after.items():
             earlier = before.get(key, ABSENT)
-            if earlier is ABSENT or earlier != value or earlier is not value and _differs(earlier, value):
+            if earlier is ABSENT or earlier != value or (earlier is not value and _differs(earlier, value)):
                 _compare_child("f:" + key, node.child(key), earlier, value, changed, removed)
         for key, value in before.items():
             if key not in after:
@@ -90,7 +90,8 @@ def compare(node: Node, old: Any, new: Any) -> tuple[FieldSet, FieldSet]:
 
 
 def _differs(left: Any, right: Any) -> bool:
-    """Python holds True == 1 and 1 == 1.0; JSON does not. Only scalars are told apart, deeper ones when their turn comes."""
+    """Python holds True == 1 and 1 == 1.0; JSON does not. Only scalars are told apart, deeper ones when their turn
+    comes."""
     return isinstance(left, bool) is not isinstance(right, bool)
 
 

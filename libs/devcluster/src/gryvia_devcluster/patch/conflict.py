@@ -31,7 +31,7 @@ class Conflict:
 
 
 def find_conflicts(managed: Managed, me: ManagerId, changed: FieldSet) -> list[Conflict]:
-    found = []
+    found: list[Conflict] = []
     for key in sorted(managed, key=lambda key: (key.manager, key.operation, key.api_version, key.subresource)):
         if key == me:
             continue

@@ -1,4 +1,5 @@
-"""The one deep copy of JSON values: through orjson, several times faster than copy.deepcopy at the sizes objects have."""
+"""The one deep copy of JSON values: through orjson, several times faster than copy.deepcopy at the sizes objects
+have."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Sets of field paths, kept in the very form of `managedFields[].fieldsV1`: nested dicts, so nothing is parsed or rendered.
+"""Sets of field paths, kept in the very form of `managedFields[].fieldsV1`: nested dicts, so nothing is parsed or
+rendered.
 
-A key is a path element (`f:name`, `k:{...}` for a keyed item, `v:...` for a set item). A path is a member of the set if its node
-is `{}` or holds the marker `.`; a node with other keys only leads to members. Invariant: no node without members below it.
-Sets are immutable: every operation shares what it does not change. (A set of path tuples was the alternative: it costs a parse
-and a render of every manager on every write.)
+A key is a path element (`f:name`, `k:{...}` for a keyed item, `v:...` for a set item). A path is a member of the set if
+its node is `{}` or holds the marker `.`; a node with other keys only leads to members. Invariant: no node without
+members below it. Sets are immutable: every operation shares what it does not change. (A set of path tuples was the
+alternative: it costs a parse and a render of every manager on every write.)
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
-"""The two value operations of server-side apply: merge a configuration over the live object, and remove what was given up.
+"""The two value operations of server-side apply: merge a configuration over the live object, and remove what was given
+up.
 
-List items keep the applied order, with live-only items where they were (structured-merge-diff's rule). Nothing is mutated;
-unchanged parts are shared, so callers copy once at the end.
+List items keep the applied order, with live-only items where they were (structured-merge-diff's rule). Nothing is
+mutated; unchanged parts are shared, so callers copy once at the end.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,7 +35,8 @@ def merge(node: Node, live: Any, applied: Any, where: str = "") -> Any:
 
 
 def _applied_items(node: Node, applied: list[Any], where: str) -> dict[str, Any]:
-    """Applied items by path element; a missing key or a duplicate is refused, as the typed parser of the real server does."""
+    """Applied items by path element; a missing key or a duplicate is refused, as the typed parser of the real server
+    does."""
     out: dict[str, Any] = {}
     for index, item in enumerate(applied):
         path = item_key(node, item)
@@ -101,8 +104,8 @@ def _merge_lists(node: Node, live: list[Any], applied: list[Any], where: str) ->
 
 
 def remove(node: Node, value: Any, last: FieldSet, others: Sequence[FieldSet]) -> Any:
-    """`value` without what `last` claims and no set in `others` does. Roots of one container; ABSENT if nothing is left of a
-    list or map that had something."""
+    """`value` without what `last` claims and no set in `others` does. Roots of one container; ABSENT if nothing is left
+    of a list or map that had something."""
     if node.shape is Shape.MAP:
         kept: Any = {}
         for key, sub in value.items():
@@ -144,7 +147,5 @@ def element_text(path: str) -> str:
         return "." + path[2:]
     if path.startswith("v:"):
         return f"[={path[2:]}]"
-    import json
-
     pairs = json.loads(path[2:])
     return "[" + ",".join(f"{key}={json.dumps(value)}" for key, value in pairs.items()) + "]"

@@ -1,8 +1,8 @@
 """`metadata.managedFields`: who owns which fields, read into entries and written back in the real server's order.
 
-An entry is identified by manager, operation, subresource and, for updates only, apiVersion. `track_update` does the accounting
-of every write that is not an apply: what changed becomes the writer's alone, what vanished leaves every set. Time moves only
-when a set moves, so a write that changes nothing leaves the object byte for byte as it was.
+An entry is identified by manager, operation, subresource and, for updates only, apiVersion. `track_update` does the
+accounting of every write that is not an apply: what changed becomes the writer's alone, what vanished leaves every set.
+Time moves only when a set moves, so a write that changes nothing leaves the object byte for byte as it was.
 """
 
 from __future__ import annotations
@@ -169,16 +169,13 @@ def track_update(
     group_kind: tuple[str, str],
     now: str,
 ) -> Json:
-    """`new` with managedFields after a create, update or patch. A writer may edit managedFields itself, except through a
-    subresource; `[]` or `[{}]` resets them, and an object without any is not tracked until its next apply."""
+    """`new` with managedFields after a create, update or patch. A writer may edit managedFields itself, except through
+    a subresource; `[]` or `[{}]` resets them, and an object without any is not tracked until its next apply."""
     given = new.get("metadata", {}).get("managedFields")
     before = live.get("metadata", {}).get("managedFields") if live else None
     managed = decode(before)
     if not subresource and given is not None and given is not before:
-        if given in ([], [{}]):
-            managed = {}
-        else:
-            managed = decode(given) or managed
+        managed = {} if given in ([], [{}]) else decode(given) or managed
     if live is not None and not managed:
         return with_managed(new, {})
     node = topology(schema, group_kind)

@@ -1,7 +1,7 @@
 """JSON patch (RFC 6902) and merge patch (RFC 7386), by the libraries that know them, with the real server's refusals.
 
-The real server answers a JSON patch that does not apply with 422 and a text that names no reason; the reason stays on the
-raised error as its cause.
+The real server answers a JSON patch that does not apply with 422 and a text that names no reason; the reason stays on
+the raised error as its cause.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import jsonpatch
 import jsonpointer
-from json_merge_patch import merge
+from json_merge_patch import merge  # type: ignore[import-untyped]  # it ships no types
 
 from gryvia_devcluster.errors import ApiError
 from gryvia_devcluster.patch.copying import deep_copy
@@ -21,7 +21,8 @@ REJECTED = "the server rejected our request due to an error in our request"
 
 
 def json_patch(obj: Json, ops: Any) -> Json:
-    """A new object. Raises ApiError: BadRequest where `ops` is no JSON patch, Invalid where it does not apply to `obj`."""
+    """A new object. Raises ApiError: BadRequest where `ops` is no JSON patch, Invalid where it does not apply to
+    `obj`."""
     if not isinstance(ops, list):
         raise ApiError("BadRequest", "json: cannot unmarshal object into Go value of type jsonpatch.Patch")
     if len(ops) > MAX_OPERATIONS:

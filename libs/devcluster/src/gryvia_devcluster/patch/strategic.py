@@ -1,8 +1,9 @@
-"""Strategic merge patch for the built-in types: a merge patch that knows which lists have keys, and obeys `$` directives.
+"""Strategic merge patch for the built-in types: a merge patch that knows which lists have keys, and obeys `$`
+directives.
 
-The order of a merged list is upstream's: items the patch names keep the patch's order, the server's own items keep theirs, and the
-two are interleaved by the live order, so a new item comes before the live ones. Custom resources do not support it; refusing
-them (415) is the API server's part.
+The order of a merged list is upstream's: items the patch names keep the patch's order, the server's own items keep
+theirs, and the two are interleaved by the live order, so a new item comes before the live ones. Custom resources do not
+support it; refusing them (415) is the API server's part.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ ELEMENT_ORDER = "$setElementOrder/"
 
 
 def strategic_merge_patch(obj: Json, patch: Any, kind: tuple[str, str]) -> Json:
-    """A new object; `kind` is (group, kind). Raises ApiError for a malformed directive or an item without its merge key."""
+    """A new object; `kind` is (group, kind). Raises ApiError for a malformed directive or an item without its merge
+    key."""
     if not isinstance(patch, dict):
         raise ApiError(
             "BadRequest", "error decoding patch: json: cannot unmarshal into Go value of type map[string]interface {}"

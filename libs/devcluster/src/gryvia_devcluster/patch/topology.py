@@ -1,9 +1,9 @@
 """How the parts of a type merge: which maps and lists are whole values and which are made of separately owned items.
 
-One tree of Node serves server-side apply, ownership and strategic merge patch, for custom resources (compiled from their
-structural schema) and for built-in types (`builtin.py`) alike. A value that does not fit its node (a list where a map is
-declared, a scalar in place of either) is a leaf: types are the validator's business. The terms are those of the KEP on
-server-side apply: atomic, granular, set, map; `named` fields are a struct's, as opposed to the keys of a map.
+One tree of Node serves server-side apply, ownership and strategic merge patch, for custom resources (compiled from
+their structural schema) and for built-in types (`builtin.py`) alike. A value that does not fit its node (a list where a
+map is declared, a scalar in place of either) is a leaf: types are the validator's business. The terms are those of the
+KEP on server-side apply: atomic, granular, set, map; `named` fields are a struct's, as opposed to the keys of a map.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Shape(IntEnum):
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """`open_struct`: unknown keys count as named fields. `inline`: a Go struct held by value, so its absence means `{}`.
-    `merge_key`: strategic merge patch joins list items by it ("" for primitives, None replaces the list)."""
+    """`open_struct`: unknown keys count as named fields. `inline`: a Go struct held by value, so its absence means
+    `{}`. `merge_key`: strategic merge patch joins list items by it ("" for primitives, None replaces the list)."""
 
     shape: Shape
     fields: Mapping[str, Node] = field(default_factory=dict)

@@ -1,6 +1,7 @@
 """Status causes in the words of k8s.io/apimachinery's field errors and kube-openapi's validation messages.
 
-A cause's message is what the real server calls the error body (no field name); a Status message is made of `field: body`.
+A cause's message is what the real server calls the error body (no field name); a Status message is made of `field:
+body`.
 """
 
 from __future__ import annotations

@@ -1,20 +1,18 @@
-"""What the real API server refuses in a CRD's schema: what is not structural, what it forbids, defaults and rules that do not fit.
+"""What the real API server refuses in a CRD's schema: what is not structural, what it forbids, defaults and rules that
+do not fit.
 
-The messages are field errors as the server prints them, `path: body`, under `spec.validation.openAPIV3Schema`, which callers that
-know the version replace.
+The messages are field errors as the server prints them, `path: body`, under `spec.validation.openAPIV3Schema`, which
+callers that know the version replace.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from gryvia_devcluster.patch.copying import deep_copy
 from gryvia_devcluster.schema import causes
 from gryvia_devcluster.schema.causes import Cause
-from gryvia_devcluster.schema.cel.compiled import CompiledRule
-from gryvia_devcluster.schema.cel.engine import CompileError, pattern_error
-from gryvia_devcluster.schema.node import META_FIELDS, compile_schema
-from gryvia_devcluster.schema.values import check_value
+from gryvia_devcluster.schema.cel.engine import pattern_error
+from gryvia_devcluster.schema.contents import check_contents
 from gryvia_devcluster.types import Json
 
 ROOT = "spec.validation.openAPIV3Schema"
@@ -51,13 +49,13 @@ _NOT_NESTED = {
 def check_structural(schema: Json) -> list[str]:
     """The refusals, sorted, as `field: message`; [] where the real server would accept the schema."""
     found: list[Cause] = []
-    _check(schema, ROOT, "root", found, correlated=True)
+    _check(schema, ROOT, "root", found)
     if not found:
-        _check_semantics(schema, ROOT, found, correlated=True, in_metadata=False)
+        check_contents(schema, ROOT, found)
     return sorted({f"{each['field']}: {each['message']}" for each in found})
 
 
-def _check(schema: Any, path: str, level: str, out: list[Cause], *, correlated: bool) -> None:
+def _check(schema: Any, path: str, level: str, out: list[Cause]) -> None:
     if not isinstance(schema, dict):
         out.append(causes.invalid(path, str(type(schema).__name__), "must be a schema object"))
         return
@@ -79,17 +77,17 @@ def _check(schema: Any, path: str, level: str, out: list[Cause], *, correlated: 
             text = "must not be used if x-kubernetes-embedded-resource is set"
             out.append(causes.forbidden(f"{path}.additionalProperties", text))
     if isinstance(additional, dict):
-        _check(additional, f"{path}.additionalProperties", "field", out, correlated=correlated)
+        _check(additional, f"{path}.additionalProperties", "field", out)
     for name, sub in properties.items():
         place = f"{path}.properties[{name}]"
         if level == "root" and name == "metadata":
             _check_metadata(sub, place, out)
         else:
-            _check(sub, place, "field", out, correlated=correlated)
+            _check(sub, place, "field", out)
     if schema.get("type") == "array" and schema.get("items") is None:
         out.append(causes.required(f"{path}.items", "must be specified"))
     if schema.get("items") is not None:
-        _check(schema["items"], f"{path}.items", "item", out, correlated=correlated)
+        _check(schema["items"], f"{path}.items", "item", out)
     _check_branches(schema, path, out)
 
 
@@ -173,7 +171,7 @@ def _check_list_type(schema: Json, path: str, out: list[Cause]) -> None:
             text = "must be map if x-kubernetes-list-map-keys is non-empty"
             out.append(causes.required(place, text))
         return
-    items = schema.get("items") if isinstance(schema.get("items"), dict) else {}
+    items: Json = schema["items"] if isinstance(schema.get("items"), dict) else {}
     if schema.get("type") != "array":
         out.append(
             causes.invalid(
@@ -196,7 +194,7 @@ def _check_list_type(schema: Json, path: str, out: list[Cause]) -> None:
             text = "must be atomic as item of a list with x-kubernetes-list-type=set"
             out.append(causes.invalid(f"{path}.items.x-kubernetes-map-type", items.get("x-kubernetes-map-type"), text))
     elif list_type == "map":
-        _check_map_keys(items or {}, keys, path, out)
+        _check_map_keys(items, keys, path, out)
 
 
 def _check_map_keys(items: Json, keys: list[str], path: str, out: list[Cause]) -> None:
@@ -268,82 +266,3 @@ def _check_nested(branch: Json, spine: Json | None, path: str, spine_path: str, 
             _check_nested(each, spine, f"{path}.{name}[{index}]", spine_path, out)
     if isinstance(branch.get("not"), dict):
         _check_nested(branch["not"], spine, f"{path}.not", spine_path, out)
-
-
-def _check_semantics(schema: Json, path: str, out: list[Cause], *, correlated: bool, in_metadata: bool) -> None:
-    """Defaults that fit their own schema, and rules that compile."""
-    at_root = path == ROOT
-    if schema.get("default") is not None:
-        _check_default(schema, path, out, at_root=at_root, in_metadata=in_metadata)
-    _check_rules(schema, path, out, correlated=correlated, at_root=at_root)
-    atomic = schema.get("x-kubernetes-map-type") == "atomic"
-    for name, sub in (schema.get("properties") or {}).items():
-        meta = (at_root or bool(schema.get("x-kubernetes-embedded-resource"))) and name in META_FIELDS
-        place = f"{path}.properties[{name}]"
-        _check_semantics(
-            sub, place, out, correlated=correlated and not atomic, in_metadata=in_metadata or (at_root and meta)
-        )
-    if isinstance(schema.get("additionalProperties"), dict):
-        place = f"{path}.additionalProperties"
-        _check_semantics(
-            schema["additionalProperties"], place, out, correlated=correlated and not atomic, in_metadata=in_metadata
-        )
-    if isinstance(schema.get("items"), dict):
-        keyed = schema.get("x-kubernetes-list-type") == "map"
-        _check_semantics(
-            schema["items"], f"{path}.items", out, correlated=correlated and keyed, in_metadata=in_metadata
-        )
-
-
-def _check_default(schema: Json, path: str, out: list[Cause], *, at_root: bool, in_metadata: bool) -> None:
-    place = f"{path}.default"
-    if at_root or in_metadata:
-        out.append(causes.forbidden(place, "must not be set" if at_root else "must not be set in top-level metadata"))
-        return
-    from gryvia_devcluster.schema.structural import prune_value
-
-    node = compile_schema(schema)
-    value = deep_copy(schema["default"])
-    unknown = prune_value(node, value)
-    if unknown:
-        text = f"must not have unknown fields: {', '.join(unknown)}"
-        out.append(causes.invalid(place, schema["default"], text))
-    check_value(node, value, None, place, out)
-
-
-def _check_rules(schema: Json, path: str, out: list[Cause], *, correlated: bool, at_root: bool) -> None:
-    rules = schema.get("x-kubernetes-validations")
-    if not rules:
-        return
-    node = compile_schema(schema)
-    node.embedded = node.embedded or at_root
-    for index, rule in enumerate(rules):
-        place = f"{path}.x-kubernetes-validations[{index}]"
-        if not str(rule.get("rule", "")).strip():
-            out.append(causes.required(f"{place}.rule", "rule is not specified"))
-            continue
-        if "\n" in rule.get("message", ""):
-            out.append(causes.invalid(f"{place}.message", rule["message"], "message must not contain line breaks"))
-        if "\n" in rule["rule"] and not rule.get("message"):
-            out.append(causes.required(f"{place}.message", "message must be specified if rule contains line breaks"))
-        _check_reason(rule, place, out)
-        try:
-            compiled = CompiledRule(node, rule)
-        except CompileError as failed:
-            text = str(failed)
-            out.append(
-                causes.invalid(f"{place}.rule", rule, f"compilation failed: {text}" if "ERROR" in text else text)
-            )
-            continue
-        if compiled.uses_old and not correlated:
-            text = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {path}"
-            out.append(causes.invalid(f"{place}.rule", rule["rule"], text))
-        if rule.get("optionalOldSelf") is not None and not compiled.uses_old:
-            text = "may not be set if oldSelf is not used in rule"
-            out.append(causes.invalid(f"{place}.optionalOldSelf", rule["optionalOldSelf"], text))
-
-
-def _check_reason(rule: Json, place: str, out: list[Cause]) -> None:
-    allowed = ["FieldValueRequired", "FieldValueForbidden", "FieldValueInvalid", "FieldValueDuplicate"]
-    if rule.get("reason") is not None and rule["reason"] not in allowed:
-        out.append(causes.not_supported(f"{place}.reason", rule["reason"], allowed))

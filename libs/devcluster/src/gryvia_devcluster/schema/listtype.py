@@ -1,4 +1,5 @@
-"""Uniqueness in lists of type set and map, which OpenAPI cannot say. A key or element is named at its second appearance."""
+"""Uniqueness in lists of type set and map, which OpenAPI cannot say. A key or element is named at its second
+appearance."""
 
 from __future__ import annotations
 

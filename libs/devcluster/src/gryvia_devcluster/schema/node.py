@@ -44,7 +44,8 @@ MISSING = Missing()
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """`types` is empty where any type will do. `bounds` are (limit, exclusive); `branches` maps allOf, anyOf and oneOf."""
+    """`types` is empty where any type will do. `bounds` are (limit, exclusive); `branches` maps allOf, anyOf and
+    oneOf."""
 
     raw: Json
     types: tuple[str, ...] = ()

@@ -1,8 +1,8 @@
 """`x-kubernetes-validations`: CEL rules at every position of a schema, checked against an object and its predecessor.
 
-Rules are compiled when an object first has a value at their position. A rule that mentions `oldSelf` is a transition rule: it is
-skipped where there is no correlated old value, unless it takes an optional one. A rule without `oldSelf` is not held against a
-value that did not change (ratcheting).
+Rules are compiled when an object first has a value at their position. A rule that mentions `oldSelf` is a transition
+rule: it is skipped where there is no correlated old value, unless it takes an optional one. A rule without `oldSelf` is
+not held against a value that did not change (ratcheting).
 """
 
 from __future__ import annotations

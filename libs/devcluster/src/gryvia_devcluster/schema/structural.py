@@ -37,8 +37,9 @@ class Structural:
         _default(self._root, obj)
 
     def validate(self, obj: Json, old: Json | None, *, name: str) -> list[Cause]:
-        """The causes to refuse `obj` for, [] where it is valid. With `old`, fields that did not change are not held against it
-        (ratcheting) and transition rules are checked. Causes name fields, never the object, so `name` is not shown in them."""
+        """The causes to refuse `obj` for, [] where it is valid. With `old`, fields that did not change are not held
+        against it (ratcheting) and transition rules are checked. Causes name fields, never the object, so `name` is not
+        shown in them."""
         causes: list[Cause] = []
         check_value(self._root, obj, old, "", causes)
         if self._root.has_list_types:

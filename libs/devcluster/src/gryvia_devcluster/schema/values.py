@@ -1,7 +1,8 @@
 """Validation of values against the OpenAPI part of a schema, in kube-openapi's order and words.
 
-jsonschema-rs was the alternative: it is faster on large documents, but its messages and paths would have to be translated one by
-one, and it knows neither ratcheting (an unchanged field is never held against an update) nor `x-kubernetes-int-or-string`.
+jsonschema-rs was the alternative: it is faster on large documents, but its messages and paths would have to be
+translated one by one, and it knows neither ratcheting (an unchanged field is never held against an update) nor
+`x-kubernetes-int-or-string`.
 """
 
 from __future__ import annotations
@@ -150,9 +151,7 @@ def _check_object(node: Node, value: dict[str, Any], old: Any, path: str, out: l
             check_value(child, each, before.get(key), f"{path}.{key}" if path else key, out)
         elif node.additional is False and key not in node.properties:
             out.append(invalid(path, key, f"{path}.{key} in body is a forbidden property"))
-    for key in node.required:
-        if key not in value:
-            out.append(required(f"{path}.{key}" if path else key))
+    out.extend(required(f"{path}.{key}" if path else key) for key in node.required if key not in value)
 
 
 def _check_branches(node: Node, value: Any, path: str, out: list[Cause]) -> None:
@@ -161,7 +160,7 @@ def _check_branches(node: Node, value: Any, path: str, out: list[Cause]) -> None
         failures = _failures(any_of, value, path)
         if all(failures):
             out.append(invalid("", "", f'"{path}" must validate at least one schema (anyOf)'))
-            out.extend(min(failures, key=len))
+            out.extend(_nearest(failures))
     one_of = node.branches.get("oneOf")
     if one_of:
         failures = _failures(one_of, value, path)
@@ -170,17 +169,21 @@ def _check_branches(node: Node, value: Any, path: str, out: list[Cause]) -> None
             found = f"Found {valid} valid alternatives" if valid else "Found none valid"
             out.append(invalid("", "", f'"{path}" must validate one and only one schema (oneOf). {found}'))
             if not valid:
-                out.extend(min(failures, key=len))
+                out.extend(_nearest(failures))
     all_of = node.branches.get("allOf")
     if all_of:
         failures = _failures(all_of, value, path)
-        for failed in failures:
-            out.extend(failed)
+        out.extend(cause for failed in failures for cause in failed)
         if any(failures):
             none = ". None validated" if all(failures) else ""
             out.append(invalid("", "", f'"{path}" must validate all the schemas (allOf){none}'))
     if node.negation is not None and not _failures([node.negation], value, path)[0]:
         out.append(invalid("", "", f'"{path}" must not validate the schema (not)'))
+
+
+def _nearest(failures: list[list[Cause]]) -> list[Cause]:
+    """The branch that came closest; the first of several."""
+    return min(failures, key=lambda failed: len(failed))
 
 
 def _failures(branches: list[Node], value: Any, path: str) -> list[list[Cause]]:

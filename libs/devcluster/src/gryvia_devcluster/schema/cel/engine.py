@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 from gryvia_devcluster.schema.cel.functions_text import TEXT_FUNCTIONS, Declaration
@@ -66,9 +67,14 @@ def _pattern_probe() -> Program:
 
 
 @cache
+def _library() -> tuple[Any, Any]:
+    """cel-cpp's modules, imported at the first rule. They ship stubs but no py.typed marker, hence Any."""
+    return import_module("cel_expr_python.cel"), import_module("cel_expr_python.ext.ext_optional")
+
+
+@cache
 def _environment(self_type: str) -> Any:
-    from cel_expr_python import cel
-    from cel_expr_python.ext import ext_optional
+    cel, ext_optional = _library()
 
     kind = _type(self_type)
     return cel.NewEnv(
@@ -79,8 +85,7 @@ def _environment(self_type: str) -> Any:
 
 @cache
 def _kubernetes() -> Any:
-    from cel_expr_python import cel
-
+    cel, _ = _library()
     grouped: dict[str, list[Declaration]] = {}
     for declaration in (*TEXT_FUNCTIONS, *VALUE_FUNCTIONS):
         grouped.setdefault(declaration[0], []).append(declaration)
@@ -102,8 +107,7 @@ def _kubernetes() -> Any:
 
 @cache
 def _type(name: str) -> Any:
-    from cel_expr_python import cel
-
+    cel, _ = _library()
     kinds = cel.Type
     if name.startswith("list<"):
         return kinds.List(_type(name[5:-1]))

@@ -1,4 +1,5 @@
-"""The functions of Kubernetes' CEL library on text and lists: cel-go's strings and lists extensions, and `find`, `findAll`."""
+"""The functions of Kubernetes' CEL library on text and lists: cel-go's strings and lists extensions, and `find`,
+`findAll`."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ from typing import Any
 
 from gryvia_devcluster.schema.node import compile_pattern
 
-# (function, receiver and parameter types, result type, is it a method, what it does); types by the names of `engine.TYPES`
+# (function, receiver and parameter types, result type, is it a method, what it does); types by the names of
+# `engine.TYPES`
 Declaration = tuple[str, tuple[str, ...], str, bool, Callable[..., Any]]
 
 

@@ -29,7 +29,7 @@ def parse_quantity(text: str) -> Decimal:
         raise ValueError("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")
     amount, suffix = Decimal(matched.group(1)), matched.group(2) or ""
     if suffix in _BINARY:
-        return amount * 1024 ** _BINARY[suffix]
+        return amount * Decimal(1024 ** _BINARY[suffix])
     if suffix in _DECIMAL:
         return amount.scaleb(_DECIMAL[suffix])
     return amount.scaleb(int(suffix[1:])) if suffix else amount

@@ -1,8 +1,10 @@
-"""What has to be done to an expression's text before a dynamically typed engine can compile it as the real server would.
+"""What has to be done to an expression's text before a dynamically typed engine can compile it as the real server
+would.
 
-The real server declares every object type of a schema to CEL. Here objects are maps, and three things are made up for, on field
-paths that start at `self` or `oldSelf`: a field that the schema does not know is refused, a date-time or duration is read as such,
-and an `oldSelf` that is optional becomes a CEL optional. Variables of `all` and `exists` are not followed.
+The real server declares every object type of a schema to CEL. Here objects are maps, and three things are made up for,
+on field paths that start at `self` or `oldSelf`: a field that the schema does not know is refused, a date-time or
+duration is read as such, and an `oldSelf` that is optional becomes a CEL optional. Variables of `all` and `exists` are
+not followed.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ _TOKENS = re.compile(
 )
 _HAS = re.compile(r"\bhas\s*\(\s*$")
 _KEYWORDS = frozenset(
-    "true false null in as break const continue else for function if import let loop package namespace return var void "
-    "while".split()
+    ("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import")
+    + ("let", "loop", "package", "namespace", "return", "var", "void", "while")
 )
 _TEMPORAL = {"date": "timestamp({} + 'T00:00:00Z')", "datetime": "timestamp({})", "duration": "duration({})"}
 
