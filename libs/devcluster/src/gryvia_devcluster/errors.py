@@ -19,6 +19,7 @@ CODES = {
     "AlreadyExists": 409,
     "Conflict": 409,
     "Expired": 410,
+    "RequestEntityTooLarge": 413,
     "UnsupportedMediaType": 415,
     "Invalid": 422,
     "TooManyRequests": 429,
@@ -29,12 +30,16 @@ CODES = {
 
 @dataclass(slots=True)
 class ApiError(Exception):
-    """A refusal: `reason` is a key of CODES; `causes` are Status causes (`reason`, `message`, `field`)."""
+    """A refusal: `reason` is a key of CODES; `causes` are Status causes (`reason`, `message`, `field`).
+
+    `list_metadata` is the Status's ListMeta: an expired list hands a continue token for an inconsistent rest there.
+    """
 
     reason: str
     message: str
     causes: list[dict[str, str]] = field(default_factory=list)
     details: dict[str, Any] = field(default_factory=dict)
+    list_metadata: dict[str, str] = field(default_factory=dict)
 
     @property
     def code(self) -> int:
@@ -48,7 +53,7 @@ class ApiError(Exception):
         return {
             "kind": "Status",
             "apiVersion": "v1",
-            "metadata": {},
+            "metadata": self.list_metadata,
             "status": "Failure",
             "message": self.message,
             "reason": self.reason,

@@ -1,0 +1,115 @@
+"""Decoding of built-in objects: unknown fields, wrong JSON types and nulls, by the field table in fields.json.
+
+The real server decodes built-ins into Go structs; what a user sees of that is that an unknown field is dropped (or refused
+under fieldValidation=Strict), a null is the same as nothing, and a string where a number belongs is a bad request. The
+table is generated from the published API (generate_fields.py), so a field that exists is never refused by mistake.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import orjson
+
+from gryvia_devcluster.errors import ApiError
+from gryvia_devcluster.types import Json, ResourceType
+
+_CHECKS: dict[str, tuple[type | tuple[type, ...], str]] = {
+    "s": (str, "string"),
+    "t": (str, "time"),
+    "i": (int, "int64"),
+    "b": (bool, "bool"),
+    "n": ((int, float), "float64"),
+    "q": ((str, int, float), "string"),
+}
+
+
+@cache
+def field_table() -> dict[str, Json]:
+    """Type name to `{"f": {field: type code}, "r": [required]}`; read on first need."""
+    table: dict[str, Json] = orjson.loads(files("gryvia_devcluster.api").joinpath("fields.json").read_bytes())
+    return table
+
+
+def type_name(rt: ResourceType) -> str:
+    """The table's name for a served kind: V1Pod, V2HorizontalPodAutoscaler, CoreV1Event."""
+    prefix = "Core" if rt.kind == "Event" else ""
+    return f"{prefix}{rt.version.capitalize()}{rt.kind}"
+
+
+def decode(rt: ResourceType, obj: Json) -> list[str]:
+    """Drops nulls and unknown fields in place; returns the dotted paths of the unknown ones. Raises ApiError BadRequest."""
+    unknown: list[str] = []
+    _struct(rt, obj, type_name(rt), "", unknown)
+    return unknown
+
+
+def decode_metadata(rt: ResourceType, obj: Json) -> list[str]:
+    """The same for the metadata of a custom object alone."""
+    unknown: list[str] = []
+    _value(rt, obj["metadata"], "V1ObjectMeta", "metadata", unknown)
+    return unknown
+
+
+def _struct(rt: ResourceType, obj: Json, name: str, path: str, unknown: list[str]) -> None:
+    fields = field_table()[name]["f"]
+    if not fields:
+        return
+    for field in list(obj):
+        value = obj[field]
+        where = f"{path}.{field}" if path else field
+        code = fields.get(field)
+        if code is None:
+            unknown.append(where)
+            del obj[field]
+        elif value is None:
+            del obj[field]
+        else:
+            _value(rt, value, code, where, unknown)
+
+
+def _value(rt: ResourceType, value: Any, code: str, path: str, unknown: list[str]) -> None:
+    if code == "*":
+        return
+    head = code[0]
+    if check := _CHECKS.get(code):
+        expected, label = check
+        if not isinstance(value, expected) or (isinstance(value, bool) and code != "b"):
+            raise _mismatch(rt, value, path, label)
+    elif head == "[":
+        if not isinstance(value, list):
+            raise _mismatch(rt, value, path, "[]" + _go_name(code[1:]))
+        for index, item in enumerate(value):
+            if item is None:
+                raise _mismatch(rt, item, f"{path}[{index}]", _go_name(code[1:]))
+            _value(rt, item, code[1:], f"{path}[{index}]", unknown)
+    elif head == "{":
+        if not isinstance(value, dict):
+            raise _mismatch(rt, value, path, "map[string]" + _go_name(code[1:]))
+        for key in [key for key, item in value.items() if item is None]:
+            value[key] = "" if code[1:] == "s" else value[key]
+        for key, item in value.items():
+            _value(rt, item, code[1:], f"{path}.{key}", unknown)
+    elif not isinstance(value, dict):
+        raise _mismatch(rt, value, path, _go_name(code))
+    else:
+        _struct(rt, value, code, path, unknown)
+
+
+def _go_name(code: str) -> str:
+    if check := _CHECKS.get(code):
+        return check[1]
+    return re.sub(r"^(Core)?(V\d)", lambda match: match[2].lower() + ".", code)
+
+
+def _mismatch(rt: ResourceType, value: Any, path: str, expected: str) -> ApiError:
+    names = {str: "string", bool: "bool", int: "number", float: "number", list: "array", dict: "object"}
+    got = names.get(type(value), "null")
+    return ApiError(
+        "BadRequest",
+        f'{rt.kind} in version "{rt.version}" cannot be handled as a {rt.kind}: json: cannot unmarshal {got} into Go '
+        f"struct field {rt.kind}.{path} of type {expected}",
+    )

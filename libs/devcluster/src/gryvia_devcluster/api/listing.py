@@ -1,0 +1,105 @@
+"""LIST over HTTP: selectors, resourceVersion, and pages of one consistent view.
+
+A continue token holds the version of the first page and the last key sent. The next page is cut from the state at that
+version (the store undoes its history), so nothing is kept per token and a token expires exactly with the history.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import orjson
+
+from gryvia_devcluster.api.catalog import Served
+from gryvia_devcluster.errors import ApiError
+from gryvia_devcluster.store import Entry, FieldSelector, Key, LabelSelector, Store
+from gryvia_devcluster.types import Json
+
+_EXPIRED = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without the "
+    "continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing "
+    "with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the "
+    "time the first chunk was returned and now may show up in the list."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    entries: list[Entry]
+    metadata: Json
+
+
+def selectors(served: Served, query: Mapping[str, str]) -> tuple[LabelSelector, FieldSelector]:
+    return (
+        LabelSelector(query.get("labelSelector", "")),
+        FieldSelector(query.get("fieldSelector", ""), served.supports_field),
+    )
+
+
+def page(store: Store, served: Served, namespace: str | None, query: Mapping[str, str]) -> Page:
+    """Raises ApiError: Expired for an old token or version, BadRequest for a malformed one."""
+    label, field = selectors(served, query)
+    resource = served.rt.group_resource
+    rv, after = _start(store, query)
+    name = field.name()
+    if name is not None and namespace is not None and rv == store.rv:
+        entry = store.get(resource, Key(namespace, name))
+        entries = [entry] if entry else []
+    else:
+        entries = store.entries_at(resource, namespace, rv)
+    if after is not None:
+        entries = [entry for entry in entries if entry.key > after]
+    if label or field:
+        entries = [entry for entry in entries if label.matches(entry.obj) and field.matches(entry.obj)]
+    metadata: Json = {"resourceVersion": str(rv)}
+    limit = integer(query, "limit")
+    if limit and len(entries) > limit:
+        rest = len(entries) - limit
+        entries = entries[:limit]
+        metadata["continue"] = _token(rv, entries[-1].key)
+        if not label and not field:
+            metadata["remainingItemCount"] = rest
+    return Page(entries, metadata)
+
+
+def _start(store: Store, query: Mapping[str, str]) -> tuple[int, Key | None]:
+    token = query.get("continue", "")
+    if token:
+        rv, after = _read_token(token)
+        if rv == -1:
+            return store.rv, after
+        if rv < store.history.horizon:
+            error = ApiError("Expired", _EXPIRED)
+            error.list_metadata["continue"] = _token(-1, after)
+            raise error
+        return rv, after
+    wanted = integer(query, "resourceVersion")
+    if wanted > store.rv:
+        raise ApiError("Timeout", f"Too large resource version: {wanted}, current: {store.rv}")
+    if query.get("resourceVersionMatch") == "Exact":
+        return wanted, None
+    return store.rv, None
+
+
+def _token(rv: int, key: Key) -> str:
+    return base64.urlsafe_b64encode(orjson.dumps({"rv": rv, "start": list(key)})).decode().rstrip("=")
+
+
+def _read_token(token: str) -> tuple[int, Key]:
+    try:
+        body = orjson.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+        return int(body["rv"]), Key(*body["start"])
+    except (binascii.Error, orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+        raise ApiError("BadRequest", "continue key is not valid") from error
+
+
+def integer(query: Mapping[str, str], name: str) -> int:
+    text = query.get(name, "")
+    if not text:
+        return 0
+    if not text.isdigit():
+        raise ApiError("BadRequest", f"{name}: Invalid value: {text!r}: must be a non-negative integer")
+    return int(text)

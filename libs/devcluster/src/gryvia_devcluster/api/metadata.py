@@ -1,0 +1,167 @@
+"""Object metadata: what the server sets, what a client may set, and what stays.
+
+Pure functions over one object. Invariant: uid, creationTimestamp, deletionTimestamp, generation and resourceVersion are the
+server's; whatever a client sends for them is replaced.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import uuid
+from typing import Any
+
+from gryvia_devcluster.api import refusals
+from gryvia_devcluster.errors import ApiError
+from gryvia_devcluster.types import Json, ResourceType
+
+_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+DNS_LABEL = re.compile(rf"^{_LABEL}$")
+DNS_SUBDOMAIN = re.compile(rf"^{_LABEL}(\.{_LABEL})*$")
+_SEGMENT = re.compile(r"^[^/%]+$")
+_QUALIFIED = re.compile(r"^(?:(?P<prefix>[^/]+)/)?(?P<name>([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$")
+_LABEL_VALUE = re.compile(r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$")
+_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+_SUBDOMAIN_HINT = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end "
+    "with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+_LABEL_HINT = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an "
+    "alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+)
+_LABEL_NAMED = frozenset({"namespaces", "services"})
+_SEGMENT_NAMED = frozenset({"roles", "rolebindings", "clusterroles", "clusterrolebindings"})
+_KEPT = (
+    "name",
+    "namespace",
+    "uid",
+    "creationTimestamp",
+    "generation",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+)
+_SERVER_SET = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation")
+
+
+def prepare_new(rt: ResourceType, namespace: str | None, obj: Json, *, now: str, generation: bool) -> None:
+    """Fills in the metadata of an object that is about to be created. Raises ApiError."""
+    meta = obj["metadata"]
+    if meta.get("resourceVersion"):
+        raise ApiError("BadRequest", "resourceVersion should not be set on objects to be created")
+    for field in _SERVER_SET:
+        meta.pop(field, None)
+    _check_namespace(rt, namespace, meta)
+    if not meta.get("name") and meta.get("generateName"):
+        suffix = "".join(secrets.choice(_ALPHABET) for _ in range(5))
+        meta["name"] = f"{meta['generateName'][:58]}{suffix}"
+    if not meta.get("name"):
+        raise refusals.invalid(rt, "", [refusals.required("metadata.name", "name or generateName is required")])
+    meta["uid"] = str(uuid.uuid4())
+    meta["creationTimestamp"] = now
+    if generation:
+        meta["generation"] = 1
+
+
+def _check_namespace(rt: ResourceType, namespace: str | None, meta: Json) -> None:
+    if not rt.namespaced:
+        meta.pop("namespace", None)
+        return
+    given = meta.setdefault("namespace", namespace)
+    if given != namespace:
+        raise ApiError(
+            "BadRequest",
+            f"the namespace of the provided object does not match the namespace sent on the request ({given} != {namespace})",
+        )
+
+
+def carry_over(live: Json, new: Json) -> None:
+    """Puts the server's own fields of `live` into `new` (in place)."""
+    old, meta = live["metadata"], new["metadata"]
+    for field in _KEPT:
+        if field in old:
+            meta[field] = old[field]
+        else:
+            meta.pop(field, None)
+    meta["resourceVersion"] = old["resourceVersion"]
+    if "generateName" in old:
+        meta.setdefault("generateName", old["generateName"])
+
+
+def check_identity(rt: ResourceType, name: str, namespace: str | None, live: Json, new: Json) -> None:
+    """Preconditions that ride in the body of an update: name, namespace, uid and resourceVersion. Raises ApiError."""
+    old, meta = live["metadata"], new["metadata"]
+    if meta.get("name", name) != name:
+        raise ApiError(
+            "BadRequest", f"the name of the object ({meta['name']}) does not match the name on the URL ({name})"
+        )
+    if rt.namespaced and meta.get("namespace", namespace) != namespace:
+        raise ApiError(
+            "BadRequest",
+            f"the namespace of the object ({meta['namespace']}) does not match the namespace on the URL ({namespace})",
+        )
+    if meta.get("uid") and meta["uid"] != old["uid"]:
+        raise refusals.wrong_uid(rt, name, meta["uid"], old["uid"])
+    if meta.get("resourceVersion") and meta["resourceVersion"] != old["resourceVersion"]:
+        raise refusals.modified(rt, name)
+
+
+def validate(rt: ResourceType, meta: Json, live: Json | None) -> list[refusals.Cause]:
+    causes = [] if live else name_causes(rt, meta["name"])
+    for key, value in (meta.get("labels") or {}).items():
+        causes += _key_causes("metadata.labels", key)
+        if not isinstance(value, str) or len(value) > 63 or not _LABEL_VALUE.match(value):
+            causes.append(
+                refusals.invalid_value(
+                    "metadata.labels",
+                    value,
+                    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', at most "
+                    "63 characters, and must start and end with an alphanumeric character",
+                )
+            )
+    for key in meta.get("annotations") or {}:
+        causes += _key_causes("metadata.annotations", key)
+    for index, owner in enumerate(meta.get("ownerReferences") or []):
+        where = f"metadata.ownerReferences[{index}]"
+        missing = [field for field in ("apiVersion", "kind", "name", "uid") if not owner.get(field)]
+        causes += [refusals.invalid_value(f"{where}.{field}", "", "must not be empty") for field in missing]
+    causes += _controller_causes(meta)
+    if live and live["metadata"].get("deletionTimestamp"):
+        added = [f for f in meta.get("finalizers") or [] if f not in (live["metadata"].get("finalizers") or [])]
+        if added:
+            why = f"no new finalizers can be added if the object is being deleted, found new finalizers {added}"
+            causes.append(refusals.forbidden_field("metadata.finalizers", why))
+    for index, finalizer in enumerate(meta.get("finalizers") or []):
+        causes += _key_causes(f"metadata.finalizers[{index}]", finalizer)
+    return causes
+
+
+def name_causes(rt: ResourceType, name: str) -> list[refusals.Cause]:
+    where = "metadata.name"
+    if rt.plural in _LABEL_NAMED and not rt.group:
+        return [] if DNS_LABEL.match(name) and len(name) <= 63 else [refusals.invalid_value(where, name, _LABEL_HINT)]
+    if rt.plural in _SEGMENT_NAMED:
+        return [] if _SEGMENT.match(name) else [refusals.invalid_value(where, name, "may not contain '/' or '%'")]
+    if len(name) > 253:
+        return [refusals.invalid_value(where, name, "must be no more than 253 characters")]
+    return [] if DNS_SUBDOMAIN.match(name) else [refusals.invalid_value(where, name, _SUBDOMAIN_HINT)]
+
+
+def _key_causes(where: str, key: str) -> list[refusals.Cause]:
+    match = _QUALIFIED.match(key)
+    if match and len(match["name"]) <= 63 and (not match["prefix"] or DNS_SUBDOMAIN.match(match["prefix"])):
+        return []
+    why = (
+        "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
+        "character (e.g. 'MyName',  or 'my.name',  or '123-abc')"
+    )
+    return [refusals.invalid_value(where, key, why)]
+
+
+def _controller_causes(meta: Json) -> list[refusals.Cause]:
+    owners: list[Any] = [owner for owner in meta.get("ownerReferences") or [] if owner.get("controller")]
+    if len(owners) < 2:
+        return []
+    why = "Only one reference can have Controller set to true"
+    return [refusals.invalid_value("metadata.ownerReferences", owners[1]["name"], why)]

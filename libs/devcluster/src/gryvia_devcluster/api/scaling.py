@@ -1,0 +1,64 @@
+"""The scale subresource: an autoscaling/v1 Scale made from an object, and a Scale written back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gryvia_devcluster.errors import ApiError
+from gryvia_devcluster.types import Json, ResourceType
+
+
+def _read(obj: Json, path: str) -> Any:
+    value: Any = obj
+    for step in path.lstrip(".").split("."):
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def _selector_text(selector: Any) -> str:
+    if isinstance(selector, str):
+        return selector
+    if not isinstance(selector, dict):
+        return ""
+    labels = selector.get("matchLabels") or ({} if "matchExpressions" in selector else selector)
+    parts = [f"{key}={value}" for key, value in sorted(labels.items()) if isinstance(value, str)]
+    for rule in selector.get("matchExpressions") or []:
+        operator, values = rule["operator"], ",".join(rule.get("values") or [])
+        form = {"Exists": "{key}", "DoesNotExist": "!{key}"}.get(operator, "{key} {op} ({values})")
+        parts.append(form.format(key=rule["key"], op=operator.lower(), values=values))
+    return ",".join(parts)
+
+
+def scale_of(rt: ResourceType, obj: Json) -> Json:
+    """Raises ApiError NotFound where the type has no scale subresource."""
+    if rt.scale is None:
+        raise ApiError("NotFound", "the server could not find the requested resource")
+    meta = obj["metadata"]
+    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    status: Json = {"replicas": _read(obj, rt.scale["statusReplicasPath"]) or 0}
+    if path := rt.scale.get("labelSelectorPath"):
+        status["selector"] = _selector_text(_read(obj, path))
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {field: meta[field] for field in kept if field in meta},
+        "spec": {"replicas": _read(obj, rt.scale["specReplicasPath"]) or 0},
+        "status": status,
+    }
+
+
+def scaled(rt: ResourceType, live: Json, scale: Json) -> Json:
+    """`live` with the replicas of `scale`; a copy of what changes. Raises ApiError."""
+    if rt.scale is None:
+        raise ApiError("NotFound", "the server could not find the requested resource")
+    replicas = (scale.get("spec") or {}).get("replicas", 0)
+    if not isinstance(replicas, int) or replicas < 0:
+        raise ApiError("Invalid", f"spec.replicas: Invalid value: {replicas}: must be greater than or equal to 0")
+    top: Json = {**live}
+    place = top
+    steps = rt.scale["specReplicasPath"].lstrip(".").split(".")
+    for step in steps[:-1]:
+        place[step] = dict(place.get(step) or {})
+        place = place[step]
+    place[steps[-1]] = replicas
+    return top

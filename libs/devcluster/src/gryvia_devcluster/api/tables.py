@@ -1,0 +1,70 @@
+"""Tables: the columns and cells that `kubectl get` prints.
+
+Built-in kinds have the columns of the real printers (columns.py); a custom type has its additionalPrinterColumns.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from gryvia_devcluster.api.columns import COLUMNS
+from gryvia_devcluster.api.durations import age
+from gryvia_devcluster.api.jsonpath import compile_path, evaluate
+from gryvia_devcluster.types import Json, ResourceType
+
+_NAME = {"name": "Name", "type": "string", "format": "name", "description": "Name of the object", "priority": 0}
+
+
+def definitions(rt: ResourceType) -> list[Json]:
+    """metav1.TableColumnDefinition, the name first."""
+    builtin = COLUMNS.get(rt.group_resource)
+    if rt.schema is None and builtin:
+        others = [_definition(column.title, column.type, column.wide) for column in builtin]
+    elif rt.schema is None:
+        others = [_definition("Age", "string", False)]
+    else:
+        others = [
+            {
+                "name": column["name"],
+                "type": column["type"],
+                "format": column.get("format", ""),
+                "description": column.get("description", ""),
+                "priority": column.get("priority", 0),
+            }
+            for column in rt.columns
+        ]
+    return [_NAME, *others]
+
+
+def _definition(title: str, kind: str, wide: bool) -> Json:
+    return {"name": title, "type": kind, "format": "", "description": "", "priority": int(wide)}
+
+
+def row(rt: ResourceType, obj: Json, now: datetime) -> list[Any]:
+    """The cells of one object, in the order of `definitions`."""
+    name = obj["metadata"]["name"]
+    builtin = COLUMNS.get(rt.group_resource)
+    if rt.schema is not None:
+        return [name, *(_cell(column, obj, now) for column in rt.columns)]
+    if builtin is None:
+        return [name, age(obj["metadata"].get("creationTimestamp"), now)]
+    return [name, *(column.cell(obj, now) for column in builtin)]
+
+
+def _cell(column: Json, obj: Json, now: datetime) -> Any:
+    found = evaluate(compile_path(column["jsonPath"]), obj)
+    if not found:
+        return None
+    kind, value = column["type"], found[0]
+    if kind == "date":
+        return age(value, now) if isinstance(value, str) and len(value) >= 20 else "<invalid>"
+    if kind in ("integer", "number", "boolean"):
+        return value if isinstance(value, (int, float)) else None
+    if len(found) > 1:
+        return ",".join(str(item) for item in found)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return orjson.dumps(value).decode() if isinstance(value, (dict, list)) else str(value)

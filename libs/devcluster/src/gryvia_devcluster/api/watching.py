@@ -1,0 +1,117 @@
+"""WATCH over HTTP: a cursor on the type's log, written to the client as JSON lines.
+
+Everything that is ready goes out in one write. A selector makes an object that stops matching a DELETED and one that
+starts matching an ADDED, as in the real server. When the cursor falls behind the history, the stream ends with an ERROR
+event that carries the 410 Status.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+
+import orjson
+
+from gryvia_devcluster.api.catalog import Served
+from gryvia_devcluster.api.forms import Render
+from gryvia_devcluster.api.listing import integer, selectors
+from gryvia_devcluster.errors import ApiError
+from gryvia_devcluster.store import Change, Cursor, Entry, FieldSelector, LabelSelector, Store
+
+BOOKMARK_SECONDS = 30.0
+
+
+@dataclass(slots=True)
+class Watch:
+    """One client's watch. `lines` yields chunks of whole lines until the timeout or the end of the history."""
+
+    store: Store
+    render: Render
+    resource: str
+    namespace: str | None
+    label: LabelSelector
+    field: FieldSelector
+    cursor: Cursor
+    initial: list[Entry] | None
+    seconds: float
+    bookmarks: bool
+    initial_end: bool
+    _columns_sent: bool = False
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        if self.initial is not None:
+            chunk = b"".join(self._event("ADDED", entry) for entry in self.initial if self._matches(entry))
+            if self.initial_end:
+                chunk += self.render.bookmark(self.store.rv, initial_end=True)
+            if chunk:
+                yield chunk
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self.seconds
+        while (left := end - loop.time()) > 0:
+            try:
+                changes = self.cursor.take()
+            except ApiError as error:
+                yield orjson.dumps({"type": "ERROR", "object": error.status()}) + b"\n"
+                return
+            if chunk := b"".join(self._line(change) for change in changes):
+                yield chunk
+                continue
+            if not await self._wait(min(left, BOOKMARK_SECONDS)) and self.bookmarks and self.cursor.idle:
+                yield self.render.bookmark(self.store.rv, initial_end=False)
+
+    async def _wait(self, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                await self.cursor.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def _matches(self, entry: Entry) -> bool:
+        obj = entry.obj
+        return self.label.matches(obj) and self.field.matches(obj)
+
+    def _event(self, kind: str, entry: Entry) -> bytes:
+        columns, self._columns_sent = not self._columns_sent, True
+        return self.render.event(kind, entry, columns=columns)
+
+    def _line(self, change: Change) -> bytes:
+        entry = change.entry
+        if self.namespace is not None and entry.key.namespace != self.namespace:
+            return b""
+        if not self.label and not self.field:
+            return self.render.line(change) if self.render.form == "plain" else self._event(change.type, entry)
+        was = change.previous is not None and self._matches(change.previous)
+        now = change.type != "DELETED" and self._matches(entry)
+        if now:
+            return self._event("MODIFIED" if was else "ADDED", entry)
+        return self._event("DELETED", entry) if was else b""
+
+
+def open_watch(store: Store, served: Served, render: Render, namespace: str | None, query: Mapping[str, str]) -> Watch:
+    """Raises ApiError Expired (410) before the stream begins, when the version is already forgotten."""
+    label, field = selectors(served, query)
+    since = integer(query, "resourceVersion")
+    initial_end = query.get("sendInitialEvents") == "true"
+    if initial_end and query.get("resourceVersionMatch") != "NotOlderThan":
+        raise ApiError("BadRequest", "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
+    resource = served.rt.group_resource
+    from_now = initial_end or since == 0
+    if since > store.rv:
+        raise ApiError("Timeout", f"Too large resource version: {since}, current: {store.rv}")
+    send_state = from_now and query.get("sendInitialEvents") != "false"
+    return Watch(
+        store=store,
+        render=render,
+        resource=resource,
+        namespace=namespace,
+        label=label,
+        field=field,
+        cursor=store.cursor(resource, store.rv if from_now else since),
+        initial=store.entries(resource, namespace) if send_state else None,
+        seconds=float(integer(query, "timeoutSeconds") or random.randint(1800, 3600)),
+        bookmarks=query.get("allowWatchBookmarks") in ("true", "1"),
+        initial_end=initial_end,
+    )
