@@ -8,7 +8,7 @@ the past.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
 import orjson
@@ -118,7 +118,7 @@ class Kube:
         metadata_only: bool = False,
         timeout_seconds: int = 300,
         idle: float = 55.0,
-    ) -> AsyncIterator[Lines]:
+    ) -> AsyncGenerator[Lines, None]:
         """The complete lines of a watch from `version` on, as they come in; a half line at the end is not one. Ends
         when the server ends it; Transient when nothing (no bookmark even) came for `idle` seconds; Expired for HTTP 410
         (a 410 within the stream is a line). What is in the lines is the reader's business."""

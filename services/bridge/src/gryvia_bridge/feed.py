@@ -1,0 +1,113 @@
+"""One type from the reflector to the stream: reads the checkpoint, publishes the difference, then every change.
+
+One path for start, crash, 410, lost lease and a wiped NATS. The marker `gryvia.sync.<plural>` is published when the
+first complete difference is in this very stream, so that a service knows that what it replayed is everything.
+"""
+
+from __future__ import annotations
+
+import structlog
+
+from gryvia_bridge.checkpoint import Checkpoint, Comparison, checkpoint, same
+from gryvia_bridge.cluster import Cluster
+from gryvia_bridge.envelope import SOURCE, envelope
+from gryvia_bridge.metrics import BridgeMetrics
+from gryvia_bridge.publisher import Publisher
+from gryvia_bridge.state import TypeState
+from gryvia_bridge.watched import Watched
+from gryvia_common.bus.connection import Bus
+from gryvia_common.bus.objects import Op, object_headers
+from gryvia_common.bus.subjects import objects_filter, sync_subject
+from gryvia_common.clock import Clock
+from gryvia_common.errors import Transient
+from gryvia_common.kube.objects import Json
+
+log = structlog.get_logger(__name__)
+
+
+class Feed:
+    """The reflector's sink."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        publisher: Publisher,
+        watched: Watched,
+        state: TypeState,
+        *,
+        cluster: Cluster,
+        clock: Clock,
+        metrics: BridgeMetrics,
+    ) -> None:
+        self._bus = bus
+        self._publisher = publisher
+        self._watched = watched
+        self._state = state
+        self._cluster = cluster
+        self._clock = clock
+        self._metrics = metrics
+        self._lane = publisher.lane(watched.plural)
+        self._stored = Checkpoint({}, ())
+        self._comparison: Comparison | None = None
+
+    async def floor(self) -> int:
+        await self._cluster.confirm()
+        await self._publisher.flush(self._watched.plural)
+        self._stored = await self._read()
+        self._lane.table = self._stored.table
+        self._comparison = None
+        return self._stored.newest
+
+    async def page(self, objects: list[Json], version: int) -> None:
+        if self._comparison is None:
+            # The table goes on changing while we publish; the difference is against what it was.
+            stored = Checkpoint(dict(self._stored.table), self._stored.strays)
+            self._comparison = Comparison(self._watched.plural, stored, version)
+        now = self._clock.monotonic()
+        changes = [envelope(self._watched.resource, obj, "applied", now) for obj in objects]
+        for change in self._comparison.due(changes):
+            self._publisher.offer(change)
+            if self._publisher.full:
+                await self._publisher.room()
+
+    async def listed(self, version: int) -> None:
+        assert self._comparison is not None, "a list has at least one page"
+        for change in self._comparison.vanished(self._clock.monotonic()):
+            self._publisher.offer(change)
+            if self._publisher.full:
+                await self._publisher.room()
+        self._comparison = None
+        await self._publisher.flush(self._watched.plural)
+        await self._mark(version)
+        if not self._state.synced:
+            log.info("bridge_type_synced", plural=self._watched.plural, objects=self.living(), version=version)
+        self._state.synced = True
+
+    async def changed(self, event: str, obj: Json) -> None:
+        op: Op = "deleted" if event == "DELETED" else "applied"
+        self._metrics.events.labels(self._watched.plural).inc()
+        self._publisher.offer(envelope(self._watched.resource, obj, op, self._clock.monotonic()))
+        if self._publisher.full:
+            await self._publisher.room()
+
+    async def is_intact(self) -> bool:
+        """Whether the stream holds what was stored in it. Costs the API server nothing."""
+        before = dict(self._lane.table)
+        stored = await self._read()
+        return not stored.strays and same(stored.table, self._lane.table, before)
+
+    def living(self) -> int:
+        return sum(not entry.deleted for entry in self._lane.table.values())
+
+    async def _read(self) -> Checkpoint:
+        subjects = objects_filter(self._watched.plural)
+        return checkpoint([stored async for stored in self._bus.stored_headers(subjects)])
+
+    async def _mark(self, version: int) -> None:
+        subject = sync_subject(self._watched.plural)
+        if subject in await self._bus.sync_markers():
+            return
+        headers = object_headers(self._cluster.uid, version, "applied") | {"ce-source": SOURCE}
+        published = await self._bus.publish(subject, b"", headers, expected_sequence=0)
+        if published.outcome == "unknown":
+            raise Transient(f"{subject}: it is not known whether the marker is stored")
