@@ -47,12 +47,9 @@ def _version_causes(spec: Json, old: Json | None) -> list[refusals.Cause]:
 
 
 def _schema_cause(where: str, text: str) -> refusals.Cause:
-    """check_structural's sentences begin with the path inside the schema when there is one."""
-    path, separator, message = text.partition(": ")
-    if separator and path and " " not in path:
-        field = path if path.startswith("spec.") else f"{where}.{path.lstrip('.')}"
-    else:
-        field, message = where, text
+    """check_structural speaks of spec.validation.openAPIV3Schema, the place of a schema before there were versions."""
+    path, _, message = text.partition(": ")
+    field = path.replace("spec.validation.openAPIV3Schema", where, 1)
     reason = "FieldValueForbidden" if message.startswith("Forbidden") else "FieldValueInvalid"
     if message.startswith("Required"):
         reason = "FieldValueRequired"
