@@ -64,6 +64,8 @@ class Distributed(Model):
 class JobTemplate(Spec):
     """The spec of a GryviaAIJob as other kinds embed it: nothing in it is required."""
 
+    see = "GryviaAIJob"
+
     type: JobType = Field("training", description="Workload class. Default training.")
     gpus: Int32 = Field(0, ge=0, description="GPUs per pod; 0 means CPU-only. Default 0.")
     image: str | None = Field(None, description="Container image.")
@@ -106,6 +108,8 @@ class JobTemplate(Spec):
 
 class GryviaAIJobSpec(JobTemplate):
     """The spec of a GryviaAIJob."""
+
+    see = ""
 
     type: JobType = Field(description="Workload class.")
     gpus: Int32 = Field(ge=0, description="GPUs per pod; 0 means CPU-only.")

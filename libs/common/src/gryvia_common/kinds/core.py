@@ -71,6 +71,8 @@ class EnvSource(Fragment):
 class EnvVar(Fragment):
     """core/v1 EnvVar."""
 
+    see = "core/v1 EnvVar"
+
     name: str = Field(description="Name of the variable.")
     value: str | None = Field(None, description="Literal value; $(VAR) refers to earlier variables.")
     value_from: EnvSource | None = Field(None, description="Where the value comes from instead.")
@@ -86,6 +88,8 @@ class ResourceClaim(Fragment):
 class ResourceRequirements(Fragment):
     """core/v1 ResourceRequirements."""
 
+    see = "core/v1 ResourceRequirements"
+
     requests: dict[str, Quantity] | None = Field(None, description="What is reserved, by resource name.")
     limits: dict[str, Quantity] | None = Field(None, description="What may be used at most, by resource name.")
     claims: Annotated[list[ResourceClaim], keyed_by("name")] | None = Field(None, description="Claims of the pod.")
@@ -93,6 +97,8 @@ class ResourceRequirements(Fragment):
 
 class VolumeMount(Fragment):
     """core/v1 VolumeMount."""
+
+    see = "core/v1 VolumeMount"
 
     name: str = Field(description="Name of the volume.")
     mount_path: str = Field(description="Path in the container.")
@@ -105,6 +111,8 @@ class VolumeMount(Fragment):
 
 class Toleration(Fragment):
     """core/v1 Toleration."""
+
+    see = "core/v1 Toleration"
 
     key: str | None = Field(None, description="Taint key; empty with operator Exists matches all.")
     operator: str | None = Field(None, description="Exists or Equal (default).")
@@ -163,6 +171,8 @@ class HostPath(Fragment):
 class Volume(Fragment):
     """core/v1 Volume: a name and one source."""
 
+    see = "core/v1 Volume"
+
     name: str = Field(description="Name that volumeMounts refer to.")
     persistent_volume_claim: ClaimSource | None = None
     config_map: ConfigMapSource | None = None
@@ -194,6 +204,13 @@ class Volume(Fragment):
     quobyte: Json | None = None
     scale_io: Json | None = Field(None, alias="scaleIO")
     storageos: Json | None = None
+
+
+class SecretRef(Model):
+    """One key of a Secret in the same namespace."""
+
+    name: str = Field(description="Name of the Secret.")
+    key: str = Field("token", description="Key in it. Default token.")
 
 
 def wire_list(fragments: list[Any] | None) -> list[Json]:

@@ -13,7 +13,7 @@ from gryvia_common.kinds.model import Spec, Status
 from gryvia_common.kinds.wire import Cel
 from gryvia_common.kube.resources import GROUP, VERSION, Resource
 
-__all__ = ["AGE", "Cel", "Column", "Kind", "Scale"]
+__all__ = ["AGE", "Cel", "Column", "Entries", "Kind", "Reference", "Scale"]
 
 S = TypeVar("S", bound=Spec)
 T = TypeVar("T", bound=Status)
@@ -41,6 +41,23 @@ class Scale:
     selector: str = ""
 
 
+Entries = tuple[tuple[str, str], ...]
+"""Names with their meaning, in the order they are listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What the reference page of a kind says beyond its fields. `example` is a whole manifest, `conditions` maps a type to
+    its reasons, labels and annotations are named without the prefix `gryvia.io/`."""
+
+    example: str
+    conditions: Entries = ()
+    children: Entries = ()
+    labels: Entries = ()
+    annotations: Entries = ()
+    notes: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[S, T]):
     """`label` is the child label of the contract (`gryvia.io/<label>` = object name), empty when it has none."""
@@ -57,6 +74,7 @@ class Kind(Generic[S, T]):
     rules: tuple[Cel, ...] = ()
     scale: Scale | None = None
     label: str = ""
+    reference: Reference | None = None
 
     @property
     def resource(self) -> Resource:

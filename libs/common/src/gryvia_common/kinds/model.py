@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler
 from pydantic.alias_generators import to_camel
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from gryvia_common.kinds.wire import Cel, Int64, Time, keyed_by
 
@@ -21,6 +23,19 @@ class Model(BaseModel):
 
     rules: ClassVar[tuple[Cel, ...]] = ()
     """Cross-field rules that the API server checks (CEL); they hold wherever the model stands in a kind."""
+
+    see: ClassVar[str] = ""
+    """Where the reference documents this model, when it is more than a part of one kind."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        schema = handler(core)
+        definition = handler.resolve_ref_schema(schema)
+        if cls.rules:
+            definition["x-kubernetes-validations"] = [rule.schema() for rule in cls.rules]
+        if cls.see:
+            definition["x-gryvia-see"] = cls.see
+        return schema
 
     def wire(self) -> dict[str, Any]:
         """JSON as it is written to the API server: by alias, without None."""

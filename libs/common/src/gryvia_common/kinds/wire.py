@@ -55,6 +55,7 @@ class Sized:
     order pydantic applies the two; in the schema it is said by `format`, which the API server checks."""
 
     bits: int
+    named: bool = True
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         limit = 1 << (self.bits - 1)
@@ -63,7 +64,7 @@ class Sized:
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         limits = (-(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1)
         schema = {key: value for key, value in handler(core).items() if not (key in _BOUNDS and value in limits)}
-        return {**schema, "format": f"int{self.bits}"}
+        return {**schema, "format": f"int{self.bits}"} if self.named else schema
 
 
 _BOUNDS = ("minimum", "maximum")
@@ -82,11 +83,13 @@ def keyed_by(*keys: str) -> Fact:
 Bool = Annotated[bool, Strict()]
 Int32 = Annotated[int, Sized(32)]
 Int64 = Annotated[int, Sized(64)]
+Integer = Annotated[int, Sized(64, named=False)]
 Number = Annotated[float, Strict(), AllowInfNan(False)]
 Time = Annotated[str, Field(pattern=TIME_PATTERN), Fact("pattern", format="date-time")]
 
 _INT_OR_STRING = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
 
+AnyJson = Annotated[Any, Fact(x__kubernetes__preserve__unknown__fields=True)]
 IntOrString = Annotated[int, Strict()] | str
 Quantity = Annotated[
     Annotated[int, Strict()] | Annotated[str, Field(pattern=QUANTITY_PATTERN)],
