@@ -1,0 +1,95 @@
+"""The cache never goes back in time and always knows whom a change concerns."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gryvia_common.kube.children import OWNER
+from gryvia_common.kube.objects import Json, Key
+from gryvia_common.runtime.cache import REMEMBERED_REMOVALS, ObjectCache
+
+KEY = Key("ns", "a")
+
+
+def obj(name: str = "a", *, uid: str = "u1", version: int = 1, owner: str = "") -> Json:
+    annotations = {OWNER: owner} if owner else {}
+    meta = {"namespace": "ns", "name": name, "uid": uid, "resourceVersion": str(version), "annotations": annotations}
+    return {"metadata": meta}
+
+
+def test_an_older_state_never_replaces_a_newer_one() -> None:
+    cache = ObjectCache()
+    assert cache.put("jobs", obj(version=5))
+    assert cache.put("jobs", obj(version=4)) is None
+    assert cache.put("jobs", obj(version=5)) is None
+    found = cache.get("jobs", KEY)
+    assert found is not None
+    assert found["metadata"]["resourceVersion"] == "5"
+
+
+def test_versions_compare_as_numbers_not_as_text() -> None:
+    cache = ObjectCache()
+    cache.put("jobs", obj(version=9))
+    assert cache.put("jobs", obj(version=10))
+
+
+def test_a_new_object_of_the_same_name_replaces_the_old_one_and_a_late_echo_of_the_old_one_does_not_return() -> None:
+    cache = ObjectCache()
+    cache.put("jobs", obj(uid="old", version=5))
+    assert cache.put("jobs", obj(uid="new", version=7))
+    assert cache.put("jobs", obj(uid="old", version=6)) is None
+    assert cache.uid("jobs", KEY) == "new"
+    assert cache.remove("jobs", KEY, "old", 8) is None
+    assert cache.uid("jobs", KEY) == "new"
+
+
+def test_a_removed_object_is_not_resurrected_by_a_late_message() -> None:
+    cache = ObjectCache()
+    cache.put("jobs", obj(version=5))
+    assert cache.remove("jobs", KEY, "u1", 6)
+    assert cache.put("jobs", obj(version=5)) is None
+    assert cache.get("jobs", KEY) is None
+
+
+def test_children_are_found_by_owner_and_only_those_of_the_owner_that_lives_now() -> None:
+    cache = ObjectCache()
+    cache.put("pods", obj("p1", owner="gryviaaijobs/ns/train/uid-1"))
+    cache.put("pods", obj("p0", owner="gryviaaijobs/ns/train/uid-1"))
+    cache.put("pods", obj("old", owner="gryviaaijobs/ns/train/uid-0"))
+    owner = ("gryviaaijobs", "ns", "train")
+    assert [o["metadata"]["name"] for o in cache.children(owner, "uid-1", "pods")] == ["p0", "p1"]
+    change = cache.remove("pods", Key("ns", "p0"), "u1", 9)
+    assert change is not None
+    assert change.owner == owner
+    assert [o["metadata"]["name"] for o in cache.children(owner, "uid-1", "pods")] == ["p1"]
+
+
+def test_after_a_wipe_the_replay_confirms_what_it_names_and_the_rest_is_gone() -> None:
+    cache = ObjectCache()
+    cache.put("jobs", obj("kept", version=5))
+    cache.put("jobs", obj("lost", version=6))
+    cache.begin_replay()
+    assert cache.put("jobs", obj("kept", version=5)) is None
+    assert [change.object for change in cache.end_replay()] == [("jobs", Key("ns", "lost"))]
+    assert cache.get("jobs", Key("ns", "kept")) is not None
+
+
+def test_what_is_remembered_of_the_dead_is_bounded() -> None:
+    cache = ObjectCache()
+    for number in range(REMEMBERED_REMOVALS + 500):
+        key = Key("ns", f"n{number}")
+        cache.put("jobs", obj(key.name, version=number + 1))
+        cache.remove("jobs", key, "u1", number + 1)
+    assert len(cache) == 0
+    assert len(cache._removed) == REMEMBERED_REMOVALS
+
+
+@given(st.permutations(range(1, 8)))
+def test_any_order_of_delivery_ends_in_the_newest_state(order: list[int]) -> None:
+    cache = ObjectCache()
+    for version in order:
+        cache.put("jobs", obj(version=version))
+    found = cache.get("jobs", KEY)
+    assert found is not None
+    assert found["metadata"]["resourceVersion"] == "7"
