@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from gryvia_common.kinds.core import Affinity, EnvVar, PullPolicy, ResourceRequirements, Toleration, Volume, VolumeMount
-from gryvia_common.kinds.kind import AGE, Column, Kind
+from gryvia_common.kinds.kind import AGE, Column, Kind, Reference
 from gryvia_common.kinds.model import Model, Spec, Status
 from gryvia_common.kinds.wire import ATOMIC, Bool, Cel, Int32, Int64, Number, QuantityText, Time
 
@@ -181,4 +181,56 @@ AI_JOB = Kind(
         AGE,
     ),
     label="job",
+    reference=Reference(
+        example="""
+apiVersion: gryvia.io/v1alpha1
+kind: GryviaAIJob
+metadata:
+  name: digits
+spec:
+  type: training
+  gpus: 0
+  image: python:3.11-slim
+  command: ["python", "-c"]
+  args:
+    - |
+      import gryvia
+      for step in range(10):
+          gryvia.report(step=step, loss=1.0 / (step + 1))
+  retryLimit: 2
+  timeout: 30m
+  metricPatterns:
+    accuracy: 'val_acc=([0-9.]+)'
+""",
+        conditions=(
+            ("Scheduled", "Whether a node was found; CPUOnly when no GPU is asked for."),
+            ("KueueAdmitted", "Whether Kueue has let it in."),
+            ("Rejected", "The quota refused it, with the reason."),
+            ("SpecApplied", "False names the fields that have no effect in this combination."),
+        ),
+        children=(
+            ("Job `<job>`", "Indexed; one pod a node. For workloadKind job."),
+            ("StatefulSet `<job>-training`", "For workloadKind statefulset; it restarts for ever."),
+            ("Service `<job>-headless`", "Port 29500; gives the pods their names."),
+            ("PersistentVolumeClaim `<job>-data`", "Mounted at /data, when storage is set."),
+        ),
+        labels=(
+            ("job", "Name of the job, on its children and pods."),
+            ("type", "Workload class."),
+            ("model, team", "Copied from the job."),
+        ),
+        annotations=(
+            ("metric-<name>", "Value of a metric, written by training code."),
+            ("output-<key>", "Output for a workflow, written by training code."),
+            ("cancel", '"true" cancels the job.'),
+            ("queue-name, fabric-aware", "Kueue queue, placement by the fabric."),
+            ("last-profile-time", "When the profiler last looked at it."),
+            ("forked-from, fork-name, fork-step", "Where a forked job came from."),
+        ),
+        notes=(
+            "Pods of a distributed job get MASTER_ADDR, MASTER_PORT, WORLD_SIZE, RANK, NODE_RANK, NNODES, NPROC_PER_NODE, "
+            "GRYVIA_DIST_FRAMEWORK, GRYVIA_DIST_BACKEND and the NCCL variables, after the job's own env.",
+            "The pod template is frozen once created; only suspend is kept in step.",
+        ),
+    ),
 )

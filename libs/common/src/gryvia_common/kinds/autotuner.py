@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from gryvia_common.kinds.aijob import JobTemplate
-from gryvia_common.kinds.kind import AGE, Column, Kind
+from gryvia_common.kinds.kind import AGE, Column, Kind, Reference
 from gryvia_common.kinds.model import Model, Spec, Status
 from gryvia_common.kinds.wire import SET, Int32, Number, Time, keyed_by
 
@@ -130,4 +130,45 @@ AUTO_TUNER = Kind(
         AGE,
     ),
     label="tuner",
+    reference=Reference(
+        example="""
+apiVersion: gryvia.io/v1alpha1
+kind: GryviaAutoTuner
+metadata:
+  name: digits
+spec:
+  searchAlgorithm: bayesian
+  objective:
+    metricName: val_accuracy
+    direction: maximize
+    goal: 0.985
+  maxTrials: 30
+  parallelism: 4
+  parameterSpace:
+    - {name: lr, type: float, min: 0.0001, max: 0.1, scale: log}
+    - {name: hidden, type: int, min: 16, max: 128, step: 16}
+    - {name: activation, type: categorical, values: [relu, tanh]}
+  jobTemplate:
+    type: training
+    gpus: 0
+    image: python:3.11-slim
+    command: ["python", "/opt/train.py"]
+  maxFailedTrials: 5
+""",
+        conditions=(
+            ("TrialsRunning", "True (TrialsActive) while a trial runs, False (Done) at the end."),
+            ("BestTrialFound", "A trial has reported the metric."),
+            ("SpecApplied", "False names the fields that have no effect in this combination."),
+        ),
+        children=(
+            ("GryviaAIJob `<tuner>-trial-<n>`", "One a trial, n from 0."),
+            ("ConfigMap `<tuner>-trials-<k>`", "Finished trials that no longer stand in the status."),
+        ),
+        labels=(
+            ("tuner", "Name of the tuner, on its trials."),
+            ("component", "trial."),
+        ),
+        annotations=(("metric-<name>", "On a trial's job: value of the objective, written by training code."),),
+        notes=("A trial's env gets HP_<name> for each parameter (sorted by name), TRIAL_NAME and TUNER_NAME.",),
+    ),
 )

@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from gryvia_common.kinds.wire import Cel, Int64, Time, keyed_by
+from gryvia_common.kinds.wire import ALWAYS_WRITTEN, Cel, Int64, Time, keyed_by
 
 
 class Model(BaseModel):
@@ -52,7 +52,7 @@ class Condition(Model):
     type: str = Field(description="What the condition is about, in CamelCase.")
     status: Literal["True", "False", "Unknown"] = Field(description="Whether it holds.")
     reason: str = Field(description="Why, as one CamelCase word for programs.")
-    message: str = Field("", description="Why, for people.")
+    message: Annotated[str, ALWAYS_WRITTEN] = Field("", description="Why, for people.")
     last_transition_time: Time = Field(description="When status last changed.")
     observed_generation: Int64 | None = Field(None, description="The generation of the spec this was found for.")
 

@@ -17,6 +17,7 @@ from gryvia_common.kube.objects import Json
 
 OWN = "x-gryvia-"
 DEFAULT = f"{OWN}default"
+REQUIRED = f"{OWN}required"
 SEE = f"{OWN}see"
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 INT_OR_STRING = "x-kubernetes-int-or-string"
@@ -83,7 +84,8 @@ def _convert(node: Mapping[str, Any], definitions: Mapping[str, Json]) -> Json:
 def _convert_object(node: Mapping[str, Any], result: Json, definitions: Mapping[str, Json]) -> None:
     if properties := node.get("properties"):
         result["properties"] = {name: _convert(part, definitions) for name, part in properties.items()}
-        if required := node.get("required"):
+        required = {name for name, part in result["properties"].items() if part.pop(REQUIRED, False)}
+        if required := required | set(node.get("required", ())):
             result["required"] = sorted(required)
     elif isinstance(values := node.get("additionalProperties"), Mapping) and values:
         result["additionalProperties"] = _convert(values, definitions)

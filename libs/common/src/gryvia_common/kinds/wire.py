@@ -71,6 +71,9 @@ _BOUNDS = ("minimum", "maximum")
 SCHEMA_DEFAULT = Fact(x__gryvia__default=True)
 """On a field whose default the API server fills in; other defaults are the model's own and not stored."""
 
+ALWAYS_WRITTEN = Fact(x__gryvia__required=True)
+"""On a field that code may leave to its default but that the contract requires on the wire (wire() writes it always)."""
+
 ATOMIC = Fact(x__kubernetes__list__type="atomic")
 SET = Fact(x__kubernetes__list__type="set")
 
