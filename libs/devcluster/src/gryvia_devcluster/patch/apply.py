@@ -12,7 +12,8 @@ import orjson
 
 from gryvia_devcluster.errors import ApiError
 from gryvia_devcluster.patch import fieldset
-from gryvia_devcluster.patch.compare import applied_set, compare
+from gryvia_devcluster.patch.claims import MalformedClaim, claims, refused
+from gryvia_devcluster.patch.compare import compare
 from gryvia_devcluster.patch.conflict import find_conflicts, refusal
 from gryvia_devcluster.patch.copying import deep_copy
 from gryvia_devcluster.patch.fieldset import EMPTY, FieldSet
@@ -67,12 +68,16 @@ def apply_patch(
             managed = {identify("before-first-apply", "Update", api_version, ""): Entry(api_version, first, now)}
 
     me = identify(manager, "Apply", api_version, subresource)
-    claimed = scoped(applied_set(node, applied), subresource)
+    try:
+        everything = claims(node, applied)
+    except MalformedClaim as failed:
+        raise refused(failed, applied) from failed
+    claimed = scoped(everything, subresource)
     previous = managed.get(me)
     merged = merge(node, bare, applied)
     if previous and previous.fields:
         others = [entry.fields for key, entry in managed.items() if key != me]
-        merged = remove(node, merged, previous.fields, [*others, applied_set(node, applied)])
+        merged = remove(node, merged, previous.fields, [*others, everything])
     changed, removed = compare(node, bare, merged)
     conflicts = [] if force else find_conflicts(managed, me, changed)
     if conflicts and manager == KUBECTL and live:
@@ -98,12 +103,13 @@ def _client_side_owned(node: Node, live: Json, api_version: str) -> FieldSet:
     text = live.get("metadata", {}).get("annotations", {}).get(LAST_APPLIED)
     try:
         last = orjson.loads(text or "null")
-    except orjson.JSONDecodeError:
-        return EMPTY
-    if not isinstance(last, dict) or last.get("apiVersion") != api_version:
+        if not isinstance(last, dict) or last.get("apiVersion") != api_version:
+            return EMPTY
+        claimed = claims(node, last)
+    except (orjson.JSONDecodeError, MalformedClaim):  # whatever a client left in the annotation: it allows nothing
         return EMPTY
     changed, removed = compare(node, last, without_managed(live))
-    return fieldset.difference(fieldset.difference(applied_set(node, last), changed), removed)
+    return fieldset.difference(fieldset.difference(claimed, changed), removed)
 
 
 def _refresh_last_applied(merged: Json, applied: Json) -> Json:

@@ -1,4 +1,4 @@
-"""What changed between two objects, and what an applied configuration claims, as field sets.
+"""What changed between two objects, as field sets.
 
 The semantics are structured-merge-diff's: a value that appears is a member with everything below it; a struct, map or
 list that was there already is not; two empty or null containers compare as leaves. Added and modified paths are one
@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gryvia_devcluster.patch.fieldset import EMPTY, MEMBER, FieldSet
+import orjson
+
+from gryvia_devcluster.patch.fieldset import MEMBER, FieldSet
 from gryvia_devcluster.patch.topology import Node, Shape, item_key
 from gryvia_devcluster.types import Json
 
@@ -51,21 +53,6 @@ def full_set(node: Node, value: Any) -> FieldSet:
     return out
 
 
-def applied_set(node: Node, value: Any) -> FieldSet:
-    """The root set of an applied configuration: leaves, list items, map keys, empty maps; never a struct by itself."""
-    out: FieldSet = {}
-    for path, child, sub in children(node, value):
-        below = applied_set(child, sub) if is_container(child, sub) else EMPTY
-        named = node.shape is Shape.MAP and node.named(path[2:])
-        if not is_container(child, sub) or sub == {}:
-            out[path] = {}
-        elif not named:
-            out[path] = {MEMBER: {}, **below} if below else {}
-        elif below:
-            out[path] = below
-    return out
-
-
 def compare(node: Node, old: Any, new: Any) -> tuple[FieldSet, FieldSet]:
     """(added or modified, removed) between two present values of a container type, as roots."""
     changed: FieldSet = {}
@@ -74,7 +61,7 @@ def compare(node: Node, old: Any, new: Any) -> tuple[FieldSet, FieldSet]:
         before, after = old or {}, new or {}
         for key, value in after.items():
             earlier = before.get(key, ABSENT)
-            if earlier is ABSENT or earlier != value or (earlier is not value and _differs(earlier, value)):
+            if earlier is not value and not _identical(earlier, value):
                 _compare_child("f:" + key, node.child(key), earlier, value, changed, removed)
         for key, value in before.items():
             if key not in after:
@@ -89,10 +76,21 @@ def compare(node: Node, old: Any, new: Any) -> tuple[FieldSet, FieldSet]:
     return changed, removed
 
 
+def _identical(left: Any, right: Any) -> bool:
+    """Equality that tells true from 1, which Python's does not. Not so sure of equal maps in another order: they are
+    compared key by key then."""
+    if left != right:
+        return False
+    return isinstance(left, str) or orjson.dumps(left) == orjson.dumps(right)
+
+
 def _differs(left: Any, right: Any) -> bool:
-    """Python holds True == 1 and 1 == 1.0; JSON does not. Only scalars are told apart, deeper ones when their turn
-    comes."""
-    return isinstance(left, bool) is not isinstance(right, bool)
+    """The same for whole values, where the order of keys must not matter."""
+    if left != right:
+        return True
+    if isinstance(left, str):
+        return False
+    return orjson.dumps(left, option=orjson.OPT_SORT_KEYS) != orjson.dumps(right, option=orjson.OPT_SORT_KEYS)
 
 
 def _index(node: Node, items: Any) -> Json:
@@ -126,5 +124,5 @@ def _compare_child(path: str, node: Node, old: Any, new: Any, changed: FieldSet,
             changed[path] = below
         if gone:
             removed[path] = gone
-    elif old != new or _differs(old, new):
+    elif _differs(old, new):
         changed[path] = {}

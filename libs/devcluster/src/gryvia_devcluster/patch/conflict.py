@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from gryvia_devcluster.errors import ApiError
 from gryvia_devcluster.patch import fieldset
+from gryvia_devcluster.patch.claims import element_text
 from gryvia_devcluster.patch.fieldset import FieldSet
-from gryvia_devcluster.patch.merge import element_text
 from gryvia_devcluster.patch.ownership import Managed, ManagerId
 
 CAUSE = "FieldManagerConflict"

@@ -7,65 +7,31 @@ mutated; unchanged parts are shared, so callers copy once at the end.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
-from gryvia_devcluster.errors import ApiError
 from gryvia_devcluster.patch.compare import ABSENT, is_container
 from gryvia_devcluster.patch.fieldset import FieldSet, is_member
 from gryvia_devcluster.patch.topology import Node, Shape, item_key
 
 
-def merge(node: Node, live: Any, applied: Any, where: str = "") -> Any:
-    if not is_container(node, applied) or not is_container(node, live) or not (live and applied):
-        if applied is None and is_container(node, live):
-            return live
-        if is_container(node, applied) and not applied and is_container(node, live):
-            return live if live else applied
-        if node.shape in (Shape.SET, Shape.KEYED) and isinstance(applied, list):
-            _applied_items(node, applied, where)
+def merge(node: Node, live: Any, applied: Any) -> Any:
+    if not is_container(node, live) or not live:
+        return applied
+    if applied is None or (is_container(node, applied) and not applied):
+        return live
+    if not is_container(node, applied):
         return applied
     if node.shape is Shape.MAP:
         out = dict(live)
         for key, value in applied.items():
-            out[key] = merge(node.child(key), live[key], value, f"{where}.{key}") if key in live else value
+            out[key] = merge(node.child(key), live[key], value) if key in live else value
         return out
-    return _merge_lists(node, live, applied, where)
+    return _merge_lists(node, live, applied)
 
 
-def _applied_items(node: Node, applied: list[Any], where: str) -> dict[str, Any]:
-    """Applied items by path element; a missing key or a duplicate is refused, as the typed parser of the real server
-    does."""
-    out: dict[str, Any] = {}
-    for index, item in enumerate(applied):
-        path = item_key(node, item)
-        if path is None:
-            raise _malformed(node, where, index, item)
-        if path in out:
-            raise ApiError("InternalError", f"{where}: duplicate entries for key {element_text(path)}")
-        out[path] = item
-    return out
-
-
-def _malformed(node: Node, where: str, index: int, item: Any) -> ApiError:
-    if node.shape is Shape.SET:
-        kind = "a map type" if isinstance(item, dict) else "an explicit null" if item is None else "a list type"
-        text = f"associative list without keys has an element that's {kind}"
-    elif isinstance(item, dict):
-        names = " ".join(f'"{key}"' for key in node.keys)
-        text = (
-            f"associative list with keys has an element that omits all key fields [{names}] "
-            "(and doesn't have default values for any key fields)"
-        )
-    else:
-        kind = "a null element" if item is None else "non-map elements"
-        text = f"associative list with keys may not have {kind}"
-    return ApiError("InternalError", f"failed to create typed patch object: {where}: element {index}: {text}")
-
-
-def _merge_lists(node: Node, live: list[Any], applied: list[Any], where: str) -> list[Any]:
-    right = _applied_items(node, applied, where)
+def _merge_lists(node: Node, live: list[Any], applied: list[Any]) -> list[Any]:
+    right = {item_key(node, item): item for item in applied}
     left_keys = [item_key(node, item) for item in live]
     left: dict[str | None, Any] = {}
     for key, item in zip(left_keys, live, strict=True):
@@ -74,13 +40,13 @@ def _merge_lists(node: Node, live: list[Any], applied: list[Any], where: str) ->
     elem = node.elem
     assert elem is not None
     out: list[Any] = []
-    done: set[str] = set()
+    done: set[str | None] = set()
     order = list(right)
 
-    def take(key: str) -> None:
+    def take(key: str | None) -> None:
         done.add(key)
         mine = left.get(key, ABSENT)
-        out.append(right[key] if mine is ABSENT else merge(elem, mine, right[key], f"{where}{element_text(key)}"))
+        out.append(right[key] if mine is ABSENT else merge(elem, mine, right[key]))
         if shared and shared[0] == key:
             shared.pop(0)
 
@@ -139,13 +105,3 @@ def _remove_child(
     left = remove(node, value, mine, theirs)
     emptied = value and not left
     return ABSENT if emptied and not any(is_member(fields) for fields in theirs) and not node.inline else left
-
-
-def element_text(path: str) -> str:
-    """A path element as the real server prints it: `.name`, `[name="a",port=80]` or `[="x"]`."""
-    if path.startswith("f:"):
-        return "." + path[2:]
-    if path.startswith("v:"):
-        return f"[={path[2:]}]"
-    pairs = json.loads(path[2:])
-    return "[" + ",".join(f"{key}={json.dumps(value)}" for key, value in pairs.items()) + "]"
