@@ -1,0 +1,163 @@
+"""Which point to try next. A pure function of the space, the algorithm, a seed and what is known.
+
+    grid      the product in order
+    random    independent draws
+    asha      random draws; what makes it asha is in rungs.py
+    bayesian  a portfolio: space-filling random draws first, then multivariate TPE with the running trials as constant liars,
+              and on all-continuous spaces CMA-ES in turn with it (cma.py)
+
+No algorithm repeats a point, and each says None when there is none left. Optuna forgets neither (its TPE gives 40 of the 60
+points of a small space in 60 asks), so its sampler is asked with the tried candidates masked out before it picks.
+All randomness comes from seed(uid, number): a restarted service gives the same stream. The model sees at most MODEL_TRIALS
+results (the best and the newest), so that a suggestion costs the same at trial 500 and at trial 20,000.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import optuna
+from optuna.storages import InMemoryStorage
+from optuna.trial import FrozenTrial, TrialState
+
+from gryvia_tuner.space import Point, Space
+
+STARTUP = 10
+CANDIDATES = 64
+MODEL_BEST = 100
+MODEL_NEWEST = 300
+DRAWS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A point with its result, smaller is better; None while it is running."""
+
+    point: Point
+    value: float | None
+
+
+def seed(uid: str, number: int) -> int:
+    return int.from_bytes(hashlib.sha256(f"{uid}/{number}".encode()).digest()[:4])
+
+
+class Search:
+    """Holds nothing but bounded caches of pure functions."""
+
+    def __init__(self) -> None:
+        self._frozen = lru_cache(maxsize=4 * (MODEL_BEST + MODEL_NEWEST))(_frozen)
+
+    def suggest(
+        self,
+        algorithm: str,
+        space: Space,
+        seed: int,
+        known: Sequence[Known],
+        tried: Set[Point],
+        last: Point | None = None,
+    ) -> Point | None:
+        """The next point, None when the space is exhausted. `known` as `seen_by_model` gives it; `last`: the newest point
+        of the study."""
+        if algorithm == "grid":
+            return _next_on_grid(space, last, tried)
+        rng = np.random.default_rng(seed)
+        results = [one for one in known if one.value is not None]
+        if algorithm == "bayesian" and len(results) >= STARTUP:
+            point = self._tpe(space, seed, known, tried)
+            if point is not None and point not in tried:
+                return point
+        return fresh(space, rng, tried)
+
+    def _tpe(self, space: Space, seed: int, known: Sequence[Known], tried: Set[Point]) -> Point | None:
+        trials = [self._frozen(space, one.point, one.value) for one in known if space.encode(one.point) is not None]
+        study = optuna.create_study(storage=_History(trials))
+        sampler = _Tpe(space, tried, seed)
+        current = _frozen(space, None, None)
+        current.number = len(trials)
+        return space.decode(sampler.sample_relative(study, current, space.distributions))
+
+
+def fresh(space: Space, rng: np.random.Generator, tried: Set[Point]) -> Point | None:
+    """A random point that was not tried. On a nearly exhausted space one of the untried is picked directly; a continuous
+    one counts as exhausted when 200 draws in a row were all known."""
+    for _ in range(DRAWS):
+        point = space.draw(rng)
+        if point not in tried:
+            return point
+    if not space.finite:
+        return None
+    left = [index for index in range(space.grid_size) if space.grid_point(index) not in tried]
+    return space.grid_point(left[int(rng.integers(len(left)))]) if left else None
+
+
+def _next_on_grid(space: Space, last: Point | None, tried: Set[Point]) -> Point | None:
+    """From behind the newest one, so that finding it does not cost a walk over all that were tried."""
+    index = None if last is None else space.grid_index(last)
+    start = 0 if index is None else index + 1
+    for offset in range(space.grid_size):
+        point = space.grid_point((start + offset) % space.grid_size)
+        if point not in tried:
+            return point
+    return None
+
+
+def seen_by_model(known: Sequence[Known]) -> Sequence[Known]:
+    """The part of the history that a model is built on, in the same order: all of it, or the best and the newest."""
+    if len(known) <= MODEL_BEST + MODEL_NEWEST:
+        return known
+    old, new = known[:-MODEL_NEWEST], known[-MODEL_NEWEST:]
+    order = sorted((one.value, index) for index, one in enumerate(old) if one.value is not None)
+    best = sorted(index for _, index in order[:MODEL_BEST])
+    running = [one for one in old if one.value is None]
+    return [*(old[index] for index in best), *running, *new]
+
+
+def _frozen(space: Space, point: Point | None, value: float | None) -> FrozenTrial:
+    encoded = {} if point is None else space.encode(point) or {}
+    return optuna.trial.create_trial(
+        params=encoded,
+        distributions=space.distributions if encoded else {},
+        value=value,
+        state=TrialState.RUNNING if value is None else TrialState.COMPLETE,
+    )
+
+
+class _History(InMemoryStorage):
+    """A study that is a given list of trials: building Optuna's own costs 50 µs a trial in deep copies."""
+
+    def __init__(self, trials: list[FrozenTrial]) -> None:
+        super().__init__()
+        self._given = trials
+
+    def get_all_trials(self, study_id: int, deepcopy: bool = True, states: Any = None) -> list[FrozenTrial]:
+        return [trial for trial in self._given if states is None or trial.state in states]
+
+    def set_trial_system_attr(self, trial_id: int, key: str, value: Any) -> None:
+        """The sampler leaves its suggestion for other workers here; there are none."""
+
+
+class _Tpe(optuna.samplers.TPESampler):
+    """TPE that picks the best candidate among those that were not tried."""
+
+    def __init__(self, space: Space, tried: Set[Point], seed: int) -> None:
+        super().__init__(
+            seed=seed, n_startup_trials=0, n_ei_candidates=CANDIDATES, multivariate=True, constant_liar=True
+        )
+        self._space = space
+        self._tried = tried
+
+    def _compute_acquisition_func(self, samples: Any, mpe_below: Any, mpe_above: Any) -> np.ndarray:
+        values: np.ndarray = super()._compute_acquisition_func(samples, mpe_below, mpe_above)
+        names = self._space.names
+        for index in range(len(values)):
+            encoded = {
+                name: self._space.distributions[name].to_external_repr(samples[name][index].item()) for name in names
+            }
+            if self._space.decode(encoded) in self._tried:
+                values[index] = -np.inf
+        return values

@@ -1,0 +1,239 @@
+"""The search space: what a parameter's values are, how they are written, counted, drawn and handed to Optuna.
+
+A point is the tuple of the values as text, in the order of spec.parameterSpace: exactly what the trial reads from its
+environment, so that "tried already" is equality of text and no float is ever compared. Floats have 6 significant digits and
+never leave their bounds by rounding. A numeric parameter with `values` is ordinal, not categorical: the model may use that
+1e-3 lies between 1e-4 and 1e-2. The grid is index arithmetic, never a list of 100,000 points.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
+from functools import cached_property
+
+import numpy as np
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+
+Point = tuple[str, ...]
+Encoded = float | int | str
+
+GRID_LEVELS = 11
+DIGITS = 6
+LONGEST_FLOAT = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Continuous:
+    """A float between two bounds."""
+
+    name: str
+    low: float
+    high: float
+    log: bool = False
+
+    def text(self, value: Encoded) -> str:
+        """6 significant digits; where rounding would leave the bounds, the next such number inside; more digits only when
+        there is none."""
+        number = min(max(float(value), self.low), self.high)
+        for rounding in (ROUND_HALF_EVEN, ROUND_FLOOR, ROUND_CEILING):
+            rounded = float(Context(prec=DIGITS, rounding=rounding).create_decimal_from_float(number))
+            if self.low <= rounded <= self.high:
+                return format(rounded, f".{DIGITS}g")
+        return repr(number)
+
+    def encode(self, text: str) -> Encoded | None:
+        number = float(text)
+        return number if self.low <= number <= self.high else None
+
+    def draw(self, rng: np.random.Generator) -> str:
+        return self.text(self._between(rng.random()))
+
+    @property
+    def levels(self) -> int:
+        return len(self._grid())
+
+    def level(self, index: int) -> str:
+        return self._grid()[index]
+
+    def level_of(self, text: str) -> int | None:
+        grid = self._grid()
+        return grid.index(text) if text in grid else None
+
+    @property
+    def longest(self) -> int:
+        return LONGEST_FLOAT
+
+    def distribution(self) -> BaseDistribution:
+        return FloatDistribution(self.low, self.high, log=self.log)
+
+    def _grid(self) -> tuple[str, ...]:
+        steps = GRID_LEVELS - 1
+        return tuple(dict.fromkeys(self.text(self._between(index / steps)) for index in range(GRID_LEVELS)))
+
+    def _between(self, share: float) -> float:
+        if share <= 0.0 or share >= 1.0:
+            return self.low if share <= 0.0 else self.high
+        if self.log:
+            return math.exp(math.log(self.low) + share * (math.log(self.high) - math.log(self.low)))
+        return self.low * (1.0 - share) + self.high * share
+
+
+@dataclass(frozen=True, slots=True)
+class Integers:
+    """low, low + step, ... up to high, which is one of them. `log` only with step 1."""
+
+    name: str
+    low: int
+    high: int
+    step: int = 1
+    log: bool = False
+
+    def text(self, value: Encoded) -> str:
+        return str(int(value))
+
+    def encode(self, text: str) -> Encoded | None:
+        number = int(text)
+        return number if self.low <= number <= self.high and (number - self.low) % self.step == 0 else None
+
+    def draw(self, rng: np.random.Generator) -> str:
+        if self.log:
+            bounds = math.log(self.low - 0.5), math.log(self.high + 0.5)
+            return str(min(max(round(math.exp(rng.uniform(*bounds))), self.low), self.high))
+        return self.level(int(rng.integers(self.levels)))
+
+    @property
+    def levels(self) -> int:
+        return (self.high - self.low) // self.step + 1
+
+    def level(self, index: int) -> str:
+        return str(self.low + index * self.step)
+
+    def level_of(self, text: str) -> int | None:
+        number = self.encode(text)
+        return None if number is None else (int(number) - self.low) // self.step
+
+    @property
+    def longest(self) -> int:
+        return max(len(str(self.low)), len(str(self.high)))
+
+    def distribution(self) -> BaseDistribution:
+        return IntDistribution(self.low, self.high, log=self.log, step=self.step)
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """Listed values. `ordered`: they are numbers, sorted, and the model sees their positions."""
+
+    name: str
+    values: tuple[str, ...]
+    ordered: bool = False
+
+    def text(self, value: Encoded) -> str:
+        return self.values[int(value)] if self.ordered else str(value)
+
+    def encode(self, text: str) -> Encoded | None:
+        if text not in self.values:
+            return None
+        return self.values.index(text) if self.ordered else text
+
+    def draw(self, rng: np.random.Generator) -> str:
+        return self.values[int(rng.integers(len(self.values)))]
+
+    @property
+    def levels(self) -> int:
+        return len(self.values)
+
+    def level(self, index: int) -> str:
+        return self.values[index]
+
+    def level_of(self, text: str) -> int | None:
+        return self.values.index(text) if text in self.values else None
+
+    @property
+    def longest(self) -> int:
+        return max(len(value) for value in self.values)
+
+    def distribution(self) -> BaseDistribution:
+        if self.ordered:
+            return IntDistribution(0, len(self.values) - 1)
+        return CategoricalDistribution(self.values)
+
+
+Dimension = Continuous | Integers | Choices
+
+
+@dataclass(frozen=True)
+class Space:
+    """The product of its dimensions. Not slotted: its derived values are cached."""
+
+    dimensions: tuple[Dimension, ...]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(dimension.name for dimension in self.dimensions)
+
+    @cached_property
+    def radices(self) -> tuple[int, ...]:
+        return tuple(dimension.levels for dimension in self.dimensions)
+
+    @cached_property
+    def grid_size(self) -> int:
+        return math.prod(self.radices)
+
+    @cached_property
+    def finite(self) -> bool:
+        """Whether the grid is the whole space."""
+        return not any(isinstance(dimension, Continuous) for dimension in self.dimensions)
+
+    @cached_property
+    def distributions(self) -> dict[str, BaseDistribution]:
+        return {dimension.name: dimension.distribution() for dimension in self.dimensions}
+
+    def grid_point(self, index: int) -> Point:
+        """The last parameter moves fastest."""
+        texts = []
+        for dimension, radix in zip(reversed(self.dimensions), reversed(self.radices), strict=True):
+            index, digit = divmod(index, radix)
+            texts.append(dimension.level(digit))
+        return tuple(reversed(texts))
+
+    def grid_index(self, point: Point) -> int | None:
+        """None for a point that is not on the grid."""
+        index = 0
+        for dimension, radix, text in zip(self.dimensions, self.radices, point, strict=True):
+            digit = dimension.level_of(text)
+            if digit is None:
+                return None
+            index = index * radix + digit
+        return index
+
+    def draw(self, rng: np.random.Generator) -> Point:
+        return tuple(dimension.draw(rng) for dimension in self.dimensions)
+
+    def point(self, parameters: Mapping[str, str]) -> Point | None:
+        """None when these are the parameters of another space."""
+        if parameters.keys() != set(self.names):
+            return None
+        return tuple(parameters[name] for name in self.names)
+
+    def parameters(self, point: Point) -> dict[str, str]:
+        return dict(zip(self.names, point, strict=True))
+
+    def encode(self, point: Point) -> dict[str, Encoded] | None:
+        """The values as Optuna wants them; None for a point outside the space (the spec may have changed)."""
+        encoded: dict[str, Encoded] = {}
+        for dimension, text in zip(self.dimensions, point, strict=True):
+            try:
+                value = dimension.encode(text)
+            except ValueError:
+                return None
+            if value is None:
+                return None
+            encoded[dimension.name] = value
+        return encoded
+
+    def decode(self, encoded: Mapping[str, Encoded]) -> Point:
+        return tuple(dimension.text(encoded[dimension.name]) for dimension in self.dimensions)
