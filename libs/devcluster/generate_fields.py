@@ -1,71 +1,140 @@
-"""Writes api/fields.json: the field names and types of the built-in kinds, read from the kubernetes_asyncio models.
+"""Writes api/fields.json: the fields of the built-in kinds, read from the Go types of the published API modules.
 
-Run once per Kubernetes version (`python libs/devcluster/generate_fields.py`); the result is data that is committed. Each
-type is `{"f": {field: type}, "r": [required fields]}` with the types s string, i integer, b boolean, n number, t time,
-q quantity or int-or-string, * anything, `{T` a map, `[T` a list, or the name of another type.
+    go mod download k8s.io/api@v0.36.3 k8s.io/apimachinery@v0.36.3 k8s.io/apiextensions-apiserver@v0.36.3
+    python libs/devcluster/generate_fields.py "$(go env GOMODCACHE)/k8s.io" v0.36.3
+
+Run once per Kubernetes version; the result is data that is committed. Each type is
+`{"f": {field: code}, "r": [required fields], "p": {protobuf number: [field, code, is it a pointer]}}`; an inlined struct has
+its fields in "f" and an empty field name in "p". Codes: s string, i integer, b boolean, n number, t time, m time with
+microseconds, q quantity, x int or string, y bytes (base64 in JSON), * anything, `{T` a map, `[T` a list, else a type's name.
 """
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
+import sys
 from pathlib import Path
+from typing import Any
 
-import kubernetes_asyncio.client.models as models
-
-ROOTS = """V1Namespace V1Pod V1Service V1Endpoints V1ConfigMap V1Secret V1PersistentVolumeClaim V1PersistentVolume
-V1ServiceAccount CoreV1Event V1Node V1ResourceQuota V1LimitRange V1Deployment V1ReplicaSet V1StatefulSet V1DaemonSet
-V1ControllerRevision V1Job V1CronJob V2HorizontalPodAutoscaler V1Lease V1EndpointSlice V1NetworkPolicy V1Ingress
-V1IngressClass V1PodDisruptionBudget V1Role V1RoleBinding V1ClusterRole V1ClusterRoleBinding V1StorageClass V1PriorityClass
-V1CustomResourceDefinition V1SelfSubjectAccessReview V1Scale""".split()
-PLAIN = {"str": "s", "int": "i", "bool": "b", "float": "n", "datetime": "t", "object": "*"}
-QUANTITY_MAPS = {"limits", "requests", "capacity", "allocatable", "overhead", "default", "hard", "used", "max", "min"}
-QUANTITIES = {"size_limit", "divisor", "quantity", "average_value", "value"}
-INT_OR_STRING = {"target_port", "port", "max_unavailable", "max_surge", "min_available"}
-
-
-def code(declared: str, field: str, owner: str) -> str:
-    if declared in PLAIN:
-        if field in QUANTITIES and re.search(r"Metric|ResourceFieldSelector|EmptyDir|CSIStorage", owner):
-            return "q"
-        if declared == "object" and field in INT_OR_STRING:
-            return "q"
-        return PLAIN[declared]
-    if match := re.fullmatch(r"list\[(.*)\]", declared):
-        return "[" + code(match[1], field, owner)
-    if match := re.fullmatch(r"dict\(str, (.*)\)", declared):
-        return "{" + ("q" if field in QUANTITY_MAPS or field == "allocated_resources" else code(match[1], field, owner))
-    return declared
+ROOTS = """core.v1.Namespace core.v1.Pod core.v1.Service core.v1.Endpoints core.v1.ConfigMap core.v1.Secret
+core.v1.PersistentVolumeClaim core.v1.PersistentVolume core.v1.ServiceAccount core.v1.Event core.v1.Node
+core.v1.ResourceQuota core.v1.LimitRange apps.v1.Deployment apps.v1.ReplicaSet apps.v1.StatefulSet apps.v1.DaemonSet
+apps.v1.ControllerRevision batch.v1.Job batch.v1.CronJob autoscaling.v2.HorizontalPodAutoscaler coordination.v1.Lease
+discovery.v1.EndpointSlice networking.v1.NetworkPolicy networking.v1.Ingress networking.v1.IngressClass
+policy.v1.PodDisruptionBudget policy.v1.Eviction rbac.v1.Role rbac.v1.RoleBinding rbac.v1.ClusterRole
+rbac.v1.ClusterRoleBinding storage.v1.StorageClass scheduling.v1.PriorityClass
+apiextensions.v1.CustomResourceDefinition authorization.v1.SelfSubjectAccessReview core.v1.Binding autoscaling.v1.Scale
+meta.v1.DeleteOptions""".split()
+PLAIN = {
+    "string": "s", "bool": "b", "int": "i", "int32": "i", "int64": "i", "uint32": "i", "float64": "n", "byte": "y",
+    "meta.v1.Time": "t", "meta.v1.MicroTime": "m", "resource.Quantity": "q", "intstr.IntOrString": "x", "types.UID": "s",
+    "types.NodeName": "s", "runtime.RawExtension": "*", "meta.v1.FieldsV1": "*", "meta.v1.Duration": "s",
+    "apiextensions.v1.JSONSchemaProps": "*", "apiextensions.v1.JSON": "*",
+}  # fmt: skip
+FIELD = re.compile(
+    r'^\t(?:(?P<name>\w+)\s+)?(?P<type>[\w.*\[\]]+)\s+`json:"(?P<json>[^"]*)"(?:[^`]*? protobuf:"(?P<proto>[^"]*)")?'
+)
 
 
-def describe(name: str) -> dict[str, object]:
-    model = getattr(models, name)
-    fields = {
-        model.attribute_map[field]: code(declared, field, name) for field, declared in model.openapi_types.items()
-    }
-    source = inspect.getsource(model)
-    required = re.findall(r"and (?:self\.)?(\w+) is None:", source)
-    return {
-        "f": dict(sorted(fields.items())),
-        "r": sorted({model.attribute_map[field] for field in required if field in model.attribute_map}),
-    }
+class Source:
+    """All structs and named types of the modules, by `group.version.Name`."""
+
+    def __init__(self) -> None:
+        self.structs: dict[str, list[tuple[str, str, str, bool]]] = {}
+        self.aliases: dict[str, str] = {}
+
+    def read(self, path: Path, package: str) -> None:
+        text = path.read_text()
+        imports = {}
+        for alias, module in re.findall(r'^\t(?:(\w+) )?"(k8s\.io/[^"]+)"', text, re.MULTILINE):
+            parts = module.split("/")
+            short = ".".join(parts[-2:]) if re.fullmatch(r"v\d\w*", parts[-1]) else parts[-1]
+            imports[alias or parts[-1]] = short
+        for name, target in re.findall(r"^type (\w+) =? ?((?:map|\[|\*)?[\w.\[\]]+)$", text, re.MULTILINE):
+            self.aliases[f"{package}.{name}"] = self.qualify(target, package, imports)
+        for name in re.findall(r"^type (\w+) struct ?\{\}$", text, re.MULTILINE):
+            self.structs[f"{package}.{name}"] = []
+        for name, body in re.findall(r"^type (\w+) struct \{\n(.*?)^\}", text, re.MULTILINE | re.DOTALL):
+            fields, optional = [], False
+            for line in body.splitlines():
+                optional = optional or line.strip() == "// +optional"
+                if match := FIELD.match(line):
+                    go = self.qualify(match["type"], package, imports)
+                    fields.append((match["json"], go, match["proto"] or "", optional))
+                    optional = False
+            self.structs[f"{package}.{name}"] = fields
+
+    @staticmethod
+    def qualify(go: str, package: str, imports: dict[str, str]) -> str:
+        def full(match: re.Match[str]) -> str:
+            prefix, name = match[1], match[2]
+            if prefix:
+                return f"{imports[prefix[:-1]]}.{name}"
+            return name if name in PLAIN or name == "map" else f"{package}.{name}"
+
+        return re.sub(r"(\w+\.)?(\w+)", full, go)
+
+    def code(self, go: str) -> str:
+        go = go.lstrip("*")
+        if go in PLAIN:
+            return PLAIN[go]
+        if go == "[]byte":
+            return "y"
+        if go.startswith("[]"):
+            return "[" + self.code(go[2:])
+        if match := re.fullmatch(r"map\[[\w.]+\](.*)", go):
+            return "{" + self.code(match[1])
+        return self.code(self.aliases[go]) if go in self.aliases else go
+
+    def describe(self, name: str) -> dict[str, Any]:
+        fields: dict[str, str] = {}
+        required: list[str] = []
+        wire: dict[str, list[Any]] = {}
+        for tag, go, proto, optional in self.structs[name]:
+            label, _, options = tag.partition(",")
+            number, code = proto.split(",")[1] if proto else "", self.code(go)
+            inline = "inline" in options or (not label and bool(proto))
+            if label == "-":
+                continue
+            if inline and code == "meta.v1.TypeMeta":
+                fields |= {"apiVersion": "s", "kind": "s"}
+                continue
+            if number:
+                wire[number] = ["" if inline else label, code, go.startswith("*")]
+            if inline:
+                inner = self.describe(code)
+                fields |= inner["f"]
+                required += inner["r"]
+                continue
+            fields[label] = code
+            if not optional and "omitempty" not in options:
+                required.append(label)
+        return {"f": dict(sorted(fields.items())), "r": sorted(set(required)), "p": wire}
 
 
-def main() -> None:
-    types: dict[str, dict[str, object]] = {}
+def main(root: Path, version: str) -> None:
+    source = Source()
+    for path in sorted((root / f"api@{version}").glob("*/v*/types.go")):
+        source.read(path, ".".join(path.parts[-3:-1]))
+    for module, folder, package in (
+        ("apimachinery", "pkg/apis/meta/v1", "meta.v1"),
+        ("apiextensions-apiserver", "pkg/apis/apiextensions/v1", "apiextensions.v1"),
+    ):
+        for path in sorted((root / f"{module}@{version}" / folder).glob("*types*.go")):
+            source.read(path, package)
+    types: dict[str, dict[str, Any]] = {}
     waiting = list(ROOTS)
     while waiting:
         name = waiting.pop()
-        if name in types or name == "V1JSONSchemaProps":
-            continue
-        types[name] = describe(name)
-        waiting += re.findall(r"\b(?:Core)?V\d\w+", " ".join(types[name]["f"].values()))  # type: ignore[attr-defined]
-    types["V1JSONSchemaProps"] = {"f": {}, "r": []}
+        if name not in types:
+            types[name] = source.describe(name)
+            codes = [*types[name]["f"].values(), *(entry[1] for entry in types[name]["p"].values())]
+            waiting += [code.lstrip("[{") for code in codes if "." in code]
     target = Path(__file__).parent / "src/gryvia_devcluster/api/fields.json"
     lines = [f"{json.dumps(name)}: {json.dumps(types[name], separators=(',', ':'))}" for name in sorted(types)]
     target.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]), sys.argv[2])

@@ -29,13 +29,16 @@ def write_private(path: Path, text: str) -> None:
 
 
 def kubeconfig(url: str, token: str) -> str:
-    """JSON, which is YAML too."""
+    """JSON, which is YAML too.
+
+    The token stands in the server's path as well, because kubectl sends none over plain http (see api/server.py).
+    """
     name = "devcluster"
     config: Json = {
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": name,
-        "clusters": [{"name": name, "cluster": {"server": url}}],
+        "clusters": [{"name": name, "cluster": {"server": f"{url}/token/{token}"}}],
         "users": [{"name": name, "user": {"token": token}}],
         "contexts": [{"name": name, "context": {"cluster": name, "user": name, "namespace": "default"}}],
     }

@@ -7,7 +7,6 @@ table is generated from the published API (generate_fields.py), so a field that 
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -20,24 +19,26 @@ from gryvia_devcluster.types import Json, ResourceType
 _CHECKS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "s": (str, "string"),
     "t": (str, "time"),
+    "m": (str, "time"),
+    "y": (str, "[]byte"),
     "i": (int, "int64"),
     "b": (bool, "bool"),
     "n": ((int, float), "float64"),
     "q": ((str, int, float), "string"),
+    "x": ((str, int), "string"),
 }
 
 
 @cache
 def field_table() -> dict[str, Json]:
-    """Type name to `{"f": {field: type code}, "r": [required]}`; read on first need."""
+    """Type name to its fields (see generate_fields.py for the codes); read on first need."""
     table: dict[str, Json] = orjson.loads(files("gryvia_devcluster.api").joinpath("fields.json").read_bytes())
     return table
 
 
 def type_name(rt: ResourceType) -> str:
-    """The table's name for a served kind: V1Pod, V2HorizontalPodAutoscaler, CoreV1Event."""
-    prefix = "Core" if rt.kind == "Event" else ""
-    return f"{prefix}{rt.version.capitalize()}{rt.kind}"
+    """The table's name for a served kind: core.v1.Pod, rbac.v1.Role."""
+    return f"{rt.group.partition('.')[0] or 'core'}.{rt.version}.{rt.kind}"
 
 
 def decode(rt: ResourceType, obj: Json) -> list[str]:
@@ -50,7 +51,7 @@ def decode(rt: ResourceType, obj: Json) -> list[str]:
 def decode_metadata(rt: ResourceType, obj: Json) -> list[str]:
     """The same for the metadata of a custom object alone."""
     unknown: list[str] = []
-    _value(rt, obj["metadata"], "V1ObjectMeta", "metadata", unknown)
+    _value(rt, obj["metadata"], "meta.v1.ObjectMeta", "metadata", unknown)
     return unknown
 
 
@@ -102,7 +103,7 @@ def _value(rt: ResourceType, value: Any, code: str, path: str, unknown: list[str
 def _go_name(code: str) -> str:
     if check := _CHECKS.get(code):
         return check[1]
-    return re.sub(r"^(Core)?(V\d)", lambda match: match[2].lower() + ".", code)
+    return ".".join(code.split(".")[-2:])
 
 
 def _mismatch(rt: ResourceType, value: Any, path: str, expected: str) -> ApiError:

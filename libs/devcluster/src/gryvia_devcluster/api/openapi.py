@@ -20,10 +20,13 @@ from gryvia_devcluster.types import Json, ResourceType
 _PLAIN: dict[str, Json] = {
     "s": {"type": "string"},
     "t": {"type": "string", "format": "date-time"},
+    "m": {"type": "string", "format": "date-time"},
+    "y": {"type": "string", "format": "byte"},
     "i": {"type": "integer", "format": "int64"},
     "b": {"type": "boolean"},
     "n": {"type": "number", "format": "double"},
     "q": {"type": "string", "x-kubernetes-int-or-string": True},
+    "x": {"type": "string", "x-kubernetes-int-or-string": True},
     "*": {"type": "object"},
 }
 _WRITE_PARAMETERS = ("dryRun", "fieldManager", "fieldValidation")
@@ -125,17 +128,16 @@ def _operation(rt: ResourceType, reference: Json, parameters: tuple[str, ...]) -
 def schema_name(rt: ResourceType) -> str:
     if rt.schema is not None:
         return ".".join([*reversed(rt.group.split(".")), rt.version, rt.kind])
-    return f"io.k8s.api.{rt.group.split('.')[0] or 'core'}.{rt.version}.{rt.kind}"
+    return f"io.k8s.api.{type_name(rt)}"
 
 
 def _add_schema(schemas: dict[str, Json], served: Served) -> None:
     rt = served.rt
     if rt.schema is None:
-        schema = _builtin(schemas, type_name(rt))
-        schema["x-kubernetes-group-version-kind"] = [_gvk(rt)]
-        schemas[schema_name(rt)] = schema
+        _builtin_reference(schemas, type_name(rt))
+        schemas[schema_name(rt)]["x-kubernetes-group-version-kind"] = [_gvk(rt)]
         return
-    metadata = _builtin_reference(schemas, "V1ObjectMeta")
+    metadata = _builtin_reference(schemas, "meta.v1.ObjectMeta")
     properties = {
         "apiVersion": {"type": "string"},
         "kind": {"type": "string"},
@@ -151,10 +153,11 @@ def _add_schema(schemas: dict[str, Json], served: Served) -> None:
 
 def _builtin_reference(schemas: dict[str, Json], name: str) -> Json:
     """A reference to a type of the field table, which is added with all that it refers to."""
-    if name not in schemas:
-        schemas[name] = {}
-        schemas[name] = _builtin(schemas, name)
-    return {"$ref": _REF + name}
+    full = f"io.k8s.api.{name}"
+    if full not in schemas:
+        schemas[full] = {}
+        schemas[full] = _builtin(schemas, name)
+    return {"$ref": _REF + full}
 
 
 def _builtin(schemas: dict[str, Json], name: str) -> Json:

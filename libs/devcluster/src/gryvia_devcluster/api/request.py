@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
+from gryvia_devcluster.api import protobuf
 from gryvia_devcluster.api.options import FieldValidation, WriteOptions
 from gryvia_devcluster.errors import ApiError
 from gryvia_devcluster.types import Json
@@ -44,7 +45,9 @@ async def read_body(request: web.BaseRequest) -> Any:
     if not raw:
         return None
     kind = request.headers.get("Content-Type", "")
-    if "protobuf" in kind or "cbor" in kind:
+    if "protobuf" in kind:
+        return protobuf.decode(raw)
+    if "cbor" in kind:
         raise ApiError(
             "UnsupportedMediaType",
             "the body of the request was in an unknown format - accepted media types include: application/json, "

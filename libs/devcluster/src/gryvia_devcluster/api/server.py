@@ -2,6 +2,9 @@
 
 One handler takes all requests and reads the path itself (aiohttp's low-level server): a router with a hundred patterns
 costs more than most requests. Watch streams end when the server stops.
+
+The admin token is taken as a Bearer token or as the first part of the path (`/token/<token>/api/…`). The second is what a
+kubeconfig gets: kubectl sends no credentials over plain http, and TLS would cost every request of every service.
 """
 
 from __future__ import annotations
@@ -76,8 +79,8 @@ class ApiServer:
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         options = WriteOptions()
         try:
-            self._authenticate(request)
-            answer = await self._route(request, options)
+            path = self._authenticate(request)
+            answer = await self._route(request, path, options)
         except ApiError as error:
             answer = json_reply(error.status(), error.code)
         except Exception:  # one request must not take the connection's others with it
@@ -97,15 +100,22 @@ class ApiServer:
             response.headers.add("Warning", f'299 - "{text}"')
         return response
 
-    def _authenticate(self, request: web.BaseRequest) -> None:
-        if request.path.startswith(_HEALTH) or request.path == "/version":
-            return
-        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not hmac.compare_digest(token.strip().encode(), self._token.encode()):
-            raise ApiError("Unauthorized", "Unauthorized")
-
-    async def _route(self, request: web.BaseRequest, options: WriteOptions) -> Reply | Watch | LogRequest:
+    def _authenticate(self, request: web.BaseRequest) -> str:
+        """The path of the request proper. Raises ApiError Unauthorized."""
         path = request.path
+        if path.startswith("/token/"):
+            token, slash, rest = path.removeprefix("/token/").partition("/")
+            path = slash + rest
+        else:
+            scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+            token = token.strip() if scheme.lower() == "bearer" else ""
+        if path.startswith(_HEALTH) or path == "/version":
+            return path
+        if not hmac.compare_digest(token.encode(), self._token.encode()):
+            raise ApiError("Unauthorized", "Unauthorized")
+        return path
+
+    async def _route(self, request: web.BaseRequest, path: str, options: WriteOptions) -> Reply | Watch | LogRequest:
         target = parse(path)
         if target is None:
             return self._meta(request, path)
