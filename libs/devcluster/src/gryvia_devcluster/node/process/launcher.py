@@ -17,11 +17,13 @@ import selectors
 import signal
 import socket
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-
-import sandbox
+if TYPE_CHECKING:
+    from gryvia_devcluster.node.process import sandbox
+else:  # The package's own __init__ would load the whole node into every launcher.
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    import sandbox
 
 Message = dict[str, Any]
 

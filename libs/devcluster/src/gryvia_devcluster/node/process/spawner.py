@@ -52,6 +52,10 @@ class Process:
         if not self.ended.done():
             self._spawner.send({"op": "signal", "id": self.number, "signal": int(number), "group": group})
 
+    def kill(self) -> None:
+        """End the process and everything it started in its session."""
+        self.signal(signal.SIGKILL)
+
 
 class Spawner:
     """Use as an async context manager; leaving it kills every process it started."""
@@ -69,7 +73,13 @@ class Spawner:
         ours, theirs = socket.socketpair()
         try:
             self._child = await asyncio.create_subprocess_exec(
-                sys.executable, "-I", "-S", str(_LAUNCHER), str(self._scratch), stdin=theirs, start_new_session=True
+                sys.executable,
+                "-I",
+                "-S",
+                str(_LAUNCHER),
+                str(self._scratch),
+                stdin=theirs.fileno(),
+                start_new_session=True,
             )
         finally:
             theirs.close()

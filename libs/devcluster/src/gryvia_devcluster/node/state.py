@@ -1,0 +1,82 @@
+"""What the node knows of a container while it looks after it.
+
+Records are owned by one pod worker and turned into `status.containerStatuses` by status.py; nothing else is kept, so that
+what the API shows is all there is to know.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    reason: str
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Terminated:
+    exit_code: int
+    reason: str
+    started: datetime | None
+    finished: datetime
+    container_id: str = ""
+    message: str = ""
+
+
+State = Waiting | Running | Terminated
+
+
+@dataclass(slots=True)
+class ContainerRecord:
+    """`started` is the startup probe's verdict, `ready` the readiness probe's; a container without probes has both at
+    once. `sidecar` marks an init container with restartPolicy Always."""
+
+    name: str
+    image: str
+    state: State = field(default_factory=lambda: Waiting("ContainerCreating"))
+    last: Terminated | None = None
+    restarts: int = 0
+    started: bool = False
+    ready: bool = False
+    container_id: str = ""
+    sidecar: bool = False
+
+    @property
+    def has_ended(self) -> bool:
+        return isinstance(self.state, Terminated)
+
+    @property
+    def succeeded(self) -> bool:
+        return isinstance(self.state, Terminated) and self.state.exit_code == 0
+
+
+@dataclass(slots=True)
+class PodRecord:
+    """`failure` is a verdict over the whole pod (reason, message) that overrules what its containers say."""
+
+    init: list[ContainerRecord]
+    main: list[ContainerRecord]
+    ip: str
+    started: datetime
+    volumes_ready: bool = False
+    deleting: bool = False
+    failure: tuple[str, str] | None = None
+
+    @property
+    def initialized(self) -> bool:
+        return all(_is_through(record) for record in self.init)
+
+
+def _is_through(record: ContainerRecord) -> bool:
+    """A sidecar is through when it has started; any other init container when it has succeeded."""
+    if record.sidecar:
+        return record.started
+    return record.succeeded
