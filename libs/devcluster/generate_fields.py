@@ -17,15 +17,24 @@ import sys
 from pathlib import Path
 from typing import Any
 
-ROOTS = """core.v1.Namespace core.v1.Pod core.v1.Service core.v1.Endpoints core.v1.ConfigMap core.v1.Secret
-core.v1.PersistentVolumeClaim core.v1.PersistentVolume core.v1.ServiceAccount core.v1.Event core.v1.Node
-core.v1.ResourceQuota core.v1.LimitRange apps.v1.Deployment apps.v1.ReplicaSet apps.v1.StatefulSet apps.v1.DaemonSet
-apps.v1.ControllerRevision batch.v1.Job batch.v1.CronJob autoscaling.v2.HorizontalPodAutoscaler coordination.v1.Lease
-discovery.v1.EndpointSlice networking.v1.NetworkPolicy networking.v1.Ingress networking.v1.IngressClass
-policy.v1.PodDisruptionBudget policy.v1.Eviction rbac.v1.Role rbac.v1.RoleBinding rbac.v1.ClusterRole
-rbac.v1.ClusterRoleBinding storage.v1.StorageClass scheduling.v1.PriorityClass
-apiextensions.v1.CustomResourceDefinition authorization.v1.SelfSubjectAccessReview core.v1.Binding autoscaling.v1.Scale
-meta.v1.DeleteOptions""".split()
+ROOTS = {
+    "core.v1": "Namespace Pod Service Endpoints ConfigMap Secret PersistentVolumeClaim PersistentVolume ServiceAccount "
+    "Event Node ResourceQuota LimitRange Binding",
+    "apps.v1": "Deployment ReplicaSet StatefulSet DaemonSet ControllerRevision",
+    "batch.v1": "Job CronJob",
+    "autoscaling.v2": "HorizontalPodAutoscaler",
+    "autoscaling.v1": "Scale",
+    "coordination.v1": "Lease",
+    "discovery.v1": "EndpointSlice",
+    "networking.v1": "NetworkPolicy Ingress IngressClass",
+    "policy.v1": "PodDisruptionBudget Eviction",
+    "rbac.v1": "Role RoleBinding ClusterRole ClusterRoleBinding",
+    "storage.v1": "StorageClass",
+    "scheduling.v1": "PriorityClass",
+    "apiextensions.v1": "CustomResourceDefinition",
+    "authorization.v1": "SelfSubjectAccessReview",
+    "meta.v1": "DeleteOptions",
+}
 PLAIN = {
     "string": "s", "bool": "b", "int": "i", "int32": "i", "int64": "i", "uint32": "i", "float64": "n", "byte": "y",
     "meta.v1.Time": "t", "meta.v1.MicroTime": "m", "resource.Quantity": "q", "intstr.IntOrString": "x", "types.UID": "s",
@@ -124,7 +133,7 @@ def main(root: Path, version: str) -> None:
         for path in sorted((root / f"{module}@{version}" / folder).glob("*types*.go")):
             source.read(path, package)
     types: dict[str, dict[str, Any]] = {}
-    waiting = list(ROOTS)
+    waiting = [f"{package}.{kind}" for package, kinds in ROOTS.items() for kind in kinds.split()]
     while waiting:
         name = waiting.pop()
         if name not in types:

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 class DevCluster:
-    """`async with DevCluster(Settings(...)) as cluster`. Raises PortTaken or DamagedState on entering."""
+    """`async with DevCluster(Settings(...)) as cluster`. Raises PortTaken, DamagedState, or ValueError for a bad images file."""
 
     def __init__(self, settings: Settings, *, clock: Clock | None = None) -> None:
         self.settings = settings
@@ -43,7 +43,11 @@ class DevCluster:
         self._server = ApiServer(self.registry, token=self.token, logs=lambda: self._logs)
         port = await self._server.start(settings.host, settings.port)
         self.url = f"http://{settings.host}:{port}"
-        self._start_rooms()
+        try:
+            self._start_rooms()
+        except ValueError:
+            await self._stop()
+            raise
         return self
 
     @property
@@ -80,6 +84,9 @@ class DevCluster:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self._stop()
+
+    async def _stop(self) -> None:
         for task in reversed(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

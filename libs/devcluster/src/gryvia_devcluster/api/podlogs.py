@@ -114,7 +114,7 @@ def _container(pod: Json, wanted: str) -> str:
 def _check_started(pod: Json, container: str, previous: bool) -> None:
     name, status = pod["metadata"]["name"], pod.get("status") or {}
     statuses = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
-    found = next((item for item in statuses if item["name"] == container), {})
+    found: Json = next((item for item in statuses if item["name"] == container), {})
     if previous:
         if not (found.get("lastState") or {}).get("terminated"):
             raise ApiError("BadRequest", f'previous terminated container "{container}" in pod "{name}" not found')

@@ -61,11 +61,21 @@ def remove(state: State, rt: ResourceType, last: Json) -> Json:
     """Takes the object out of the store; returns its last state with the version of the removal."""
     meta = last["metadata"]
     gone = state.store.remove(rt.group_resource, Key(meta.get("namespace") or "", meta["name"]), last)
-    if rt.group_resource == CRDS:
+    if rt.group_resource == NAMESPACES:
+        _sweep(state, meta["name"])
+    elif rt.group_resource == CRDS:
         state.catalog.replace_custom(last["spec"]["group"], last["spec"]["names"]["plural"], ())
     elif rt.schema is not None and not state.store.count(rt.group_resource):
         _finish_crd(state, rt.group_resource)
     return gone.obj
+
+
+def _sweep(state: State, namespace: str) -> None:
+    """Removes what a namespace still holds when it goes: what its controller does not count, such as events and leases."""
+    for rt in state.catalog.storage_types():
+        if rt.namespaced:
+            for entry in state.store.entries(rt.group_resource, namespace):
+                state.store.remove(rt.group_resource, entry.key, entry.obj)
 
 
 def _clear_custom(state: State, crd: Json) -> Json:

@@ -191,8 +191,8 @@ class ApiServer:
 
 VERSION = {
     "major": "1",
-    "minor": "34",
-    "gitVersion": "v1.34.0+devcluster",
+    "minor": "36",
+    "gitVersion": "v1.36.0+devcluster",
     "gitCommit": "",
     "gitTreeState": "clean",
     "buildDate": "1970-01-01T00:00:00Z",
@@ -205,7 +205,7 @@ VERSION = {
 def _request(
     message: RawRequestMessage,
     payload: StreamReader,
-    protocol: RequestHandler[BaseRequest],
+    protocol: RequestHandler,
     writer: object,
     task: asyncio.Task[None],
 ) -> BaseRequest:

@@ -18,6 +18,9 @@ from gryvia_devcluster.types import Json, ResourceType
 _NAME = {"name": "Name", "type": "string", "format": "name", "description": "Name of the object", "priority": 0}
 
 
+_NAMELESS = frozenset({"events"})
+
+
 def definitions(rt: ResourceType) -> list[Json]:
     """metav1.TableColumnDefinition, the name first."""
     builtin = COLUMNS.get(rt.group_resource)
@@ -36,7 +39,7 @@ def definitions(rt: ResourceType) -> list[Json]:
             }
             for column in rt.columns
         ]
-    return [_NAME, *others]
+    return others if rt.group_resource in _NAMELESS else [_NAME, *others]
 
 
 def _definition(title: str, kind: str, wide: bool) -> Json:
@@ -51,7 +54,8 @@ def row(rt: ResourceType, obj: Json, now: datetime) -> list[Any]:
         return [name, *(_cell(column, obj, now) for column in rt.columns)]
     if builtin is None:
         return [name, age(obj["metadata"].get("creationTimestamp"), now)]
-    return [name, *(column.cell(obj, now) for column in builtin)]
+    cells = [column.cell(obj, now) for column in builtin]
+    return cells if rt.group_resource in _NAMELESS else [name, *cells]
 
 
 def _cell(column: Json, obj: Json, now: datetime) -> Any:
