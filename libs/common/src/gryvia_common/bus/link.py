@@ -34,12 +34,14 @@ log = structlog.get_logger(__name__)
 
 
 class Link:
-    """See the module's docstring. `outages` and `refused` are counters for the metrics."""
+    """See the module's docstring. `outages` counts for the metrics; `generation` counts clients, whose
+    subscriptions outlive a reconnection but not the client."""
 
     def __init__(self, settings: BusSettings, name: str) -> None:
         self.settings = settings
         self.name = name
         self.epoch = 0
+        self.generation = 0
         self.outages = 0
         self.last_error = ""
         self._client = Client()
@@ -158,6 +160,7 @@ class Link:
         settings = self.settings
         client = Client()
         self._client = client
+        self.generation += 1
         self._closed.clear()
         await client.connect(
             settings.servers,

@@ -1,0 +1,150 @@
+"""Where leases are kept: heartbeats that expire, claims that are compared and set.
+
+Two KV buckets. `gryvia-members` has a bucket-wide TTL (a per-key TTL is lost on renewal) and one key a replica,
+`<service>.<replica>.<incarnation>`: who lives is read off the list of subjects in one request, answered by the
+stream's leader. `gryvia-claims` holds one document a service. A poke over core NATS says that something changed;
+losing it costs one round of waiting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import orjson
+from nats.aio.msg import Msg
+from nats.js.api import DiscardPolicy, StorageType, StreamConfig
+
+from gryvia_common.bus.connection import Bus
+from gryvia_common.bus.jetstream import call, last_message, stream_state
+from gryvia_common.bus.link import Link
+from gryvia_common.bus.subjects import escape
+from gryvia_common.errors import Conflict, Gone, Transient
+
+MEMBERS_BUCKET = "gryvia-members"
+CLAIMS_BUCKET = "gryvia-claims"
+
+
+class LeaseStore(Protocol):
+    """Every method raises Transient when its outcome is unknown, and Gone when the buckets are missing."""
+
+    async def ensure(self) -> None:
+        """The buckets are there."""
+
+    async def renew(self, member: str) -> None:
+        """A heartbeat that counts for the TTL from now."""
+
+    async def leave(self, member: str) -> None:
+        """The heartbeat is gone at once."""
+
+    async def live(self) -> frozenset[str]:
+        """Everybody whose heartbeat counts."""
+
+    async def claims(self) -> tuple[dict[int, str], int]:
+        """The document and its revision; empty and 0 when there is none."""
+
+    async def write_claims(self, claims: dict[int, str], revision: int) -> int:
+        """The new revision. Raises Conflict when `revision` is not the present one."""
+
+    async def poke(self) -> None:
+        """Tells the other replicas of the service to look."""
+
+    async def listen(self, poked: Callable[[], None]) -> None:
+        """Calls `poked` for each poke, from now on. May be called again after an outage, which costs nothing."""
+
+
+class NatsLeases:
+    """The LeaseStore of one service on NATS."""
+
+    def __init__(self, bus: Bus, service: str, ttl: float) -> None:
+        self._link: Link = bus.link
+        self._service = escape(service)
+        self._ttl = ttl
+        self._listening = 0
+
+    async def ensure(self) -> None:
+        for config in (_bucket(self._link, MEMBERS_BUCKET, self._ttl), _bucket(self._link, CLAIMS_BUCKET, 0.0)):
+            wanted = {key: value for key, value in config.as_dict().items() if value is not None}
+            await call(self._link, f"STREAM.CREATE.{config.name}", wanted)
+
+    async def renew(self, member: str) -> None:
+        await self._put(f"{self._members}.{_member_key(member)}", b"", None)
+
+    async def leave(self, member: str) -> None:
+        subject = f"{self._members}.{_member_key(member)}"
+        await call(self._link, f"STREAM.PURGE.KV_{MEMBERS_BUCKET}", {"filter": subject})
+
+    async def live(self) -> frozenset[str]:
+        info = await call(self._link, f"STREAM.INFO.KV_{MEMBERS_BUCKET}", {"subjects_filter": f"{self._members}.*.*"})
+        subjects = info["state"].get("subjects") or {}
+        return frozenset("/".join(subject.split(".")[-2:]) for subject in subjects)
+
+    async def claims(self) -> tuple[dict[int, str], int]:
+        try:
+            stored = await last_message(self._link, f"KV_{CLAIMS_BUCKET}", self._claims)
+        except Gone:
+            await stream_state(self._link, f"KV_{CLAIMS_BUCKET}")  # raises Gone when it is the bucket that is missing
+            return {}, 0
+        return {int(part): holder for part, holder in orjson.loads(stored.body).items()}, stored.sequence
+
+    async def write_claims(self, claims: dict[int, str], revision: int) -> int:
+        body = orjson.dumps({str(part): claims[part] for part in sorted(claims)})
+        return await self._put(self._claims, body, revision)
+
+    async def poke(self) -> None:
+        await self._link.publish(self._poke_subject)
+
+    async def listen(self, poked: Callable[[], None]) -> None:
+        if self._listening == self._link.generation:
+            return
+
+        async def receive(_: Msg) -> None:
+            poked()
+
+        await self._link.subscribe(self._poke_subject, receive)
+        self._listening = self._link.generation
+
+    @property
+    def _members(self) -> str:
+        return f"$KV.{MEMBERS_BUCKET}.{self._service}"
+
+    @property
+    def _claims(self) -> str:
+        return f"$KV.{CLAIMS_BUCKET}.{self._service}"
+
+    @property
+    def _poke_subject(self) -> str:
+        return f"gryvia.members.{self._service}"
+
+    async def _put(self, subject: str, body: bytes, revision: int | None) -> int:
+        headers = None if revision is None else {"Nats-Expected-Last-Subject-Sequence": str(revision)}
+        answer = orjson.loads((await self._link.request(subject, body, headers)).data)
+        if "error" not in answer:
+            return int(answer["seq"])
+        if answer["error"].get("err_code") in (10071, 10164):
+            raise Conflict(f"{subject} is not at revision {revision} any more")
+        raise Transient(f"{subject}: {answer['error'].get('description')}")
+
+
+def _bucket(link: Link, name: str, ttl: float) -> StreamConfig:
+    """As any KV client makes one, so that the usual tools can read it."""
+    return StreamConfig(
+        name=f"KV_{name}",
+        description="Gryvia: which replica works on which partition.",
+        subjects=[f"$KV.{name}.>"],
+        max_msgs_per_subject=1,
+        max_age=ttl,
+        discard=DiscardPolicy.NEW,
+        storage=StorageType.FILE if link.settings.storage == "file" else StorageType.MEMORY,
+        num_replicas=link.settings.replicas,
+        duplicate_window=ttl or 120.0,
+        allow_rollup_hdrs=True,
+        deny_delete=True,
+        allow_direct=True,
+    )
+
+
+def _member_key(member: str) -> str:
+    """`<replica>/<incarnation>`, both free of what NATS reads as its own."""
+    replica, _, incarnation = member.partition("/")
+    return f"{replica}.{incarnation}"
