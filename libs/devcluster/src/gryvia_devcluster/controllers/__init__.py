@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from gryvia_devcluster.clock import Clock
+from gryvia_devcluster.controllers.endpoints import endpoint_controllers
 from gryvia_devcluster.controllers.garbage import garbage_controllers
 from gryvia_devcluster.controllers.job import job_controllers
 from gryvia_devcluster.controllers.shell import Controller, Shell
@@ -25,7 +26,12 @@ class Settings:
 
 
 def all_controllers(settings: Settings) -> list[Controller]:
-    return [*job_controllers(settings.job_backoff), *volume_controllers(), *garbage_controllers()]
+    return [
+        *job_controllers(settings.job_backoff),
+        *volume_controllers(),
+        *endpoint_controllers(),
+        *garbage_controllers(),
+    ]
 
 
 async def run_controllers(api: Api, *, clock: Clock, settings: Settings | None = None) -> None:
