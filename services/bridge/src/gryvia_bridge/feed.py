@@ -6,6 +6,8 @@ first complete difference is in this very stream, so that a service knows that w
 
 from __future__ import annotations
 
+import asyncio
+
 import structlog
 
 from gryvia_bridge.checkpoint import Checkpoint, Comparison, checkpoint, same
@@ -16,7 +18,7 @@ from gryvia_bridge.publisher import Publisher
 from gryvia_bridge.state import TypeState
 from gryvia_bridge.watched import Watched
 from gryvia_common.bus.connection import Bus
-from gryvia_common.bus.objects import Op, object_headers
+from gryvia_common.bus.objects import MESSAGE_ID_HEADER, Op, StoredObject, object_headers
 from gryvia_common.bus.subjects import objects_filter, sync_subject
 from gryvia_common.clock import Clock
 from gryvia_common.errors import Transient
@@ -101,13 +103,33 @@ class Feed:
 
     async def _read(self) -> Checkpoint:
         subjects = objects_filter(self._watched.plural)
-        return checkpoint([stored async for stored in self._bus.stored_headers(subjects)])
+        return checkpoint(await read_stream(self._bus, subjects))
 
     async def _mark(self, version: int) -> None:
         subject = sync_subject(self._watched.plural)
-        if subject in await self._bus.sync_markers():
+        if await read_stream(self._bus, subject):
             return
-        headers = object_headers(self._cluster.uid, version, "applied") | {"ce-source": SOURCE}
+        headers = object_headers(self._cluster.uid, version, "applied") | {
+            # Types are often synced at one version: without the subject in the id the second marker would be a duplicate.
+            MESSAGE_ID_HEADER: f"{self._cluster.uid}/{version}/{subject}",
+            "ce-source": SOURCE,
+        }
         published = await self._bus.publish(subject, b"", headers, expected_sequence=0)
         if published.outcome == "unknown":
             raise Transient(f"{subject}: it is not known whether the marker is stored")
+
+
+async def read_stream(bus: Bus, subject_filter: str) -> list[StoredObject]:
+    """What the stream holds under the filter. In a task of its own: the bus' reader can swallow a cancellation that meets its
+    clean-up, and a bridge that is told to stop has to stop."""
+
+    async def collect() -> list[StoredObject]:
+        return [stored async for stored in bus.stored_headers(subject_filter)]
+
+    reading = asyncio.ensure_future(collect())
+    try:
+        await asyncio.wait((reading,))
+    finally:
+        reading.cancel()
+        await asyncio.wait((reading,))
+    return reading.result()

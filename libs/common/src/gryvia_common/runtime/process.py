@@ -55,6 +55,8 @@ async def connect(name: str, settings: ProcessSettings, clock: Clock) -> AsyncIt
     health = Health({"bus": lambda: "not connected to NATS yet"})
     async with serve_health(health, registry, host=settings.http_host, port=settings.http_port) as port:
         log.info("service started", service=name, replica=settings.replica, port=port)
+        if settings.port_file is not None:
+            settings.port_file.write_text(f"{port}\n")
         kube = await Kube.connect(
             settings.kube, user_agent=f"gryvia-{name}", clock=clock, observe=metrics.observe_request
         )

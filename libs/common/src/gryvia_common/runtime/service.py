@@ -188,7 +188,6 @@ class _Shell:
         return self._synced and partition_of(key.namespace, key.name) in self._membership.held
 
     def _gained(self, partitions: frozenset[int]) -> None:
-        self._log.info("partitions gained", count=len(partitions), held=len(self._membership.held))
         if self._synced:
             for reconciler in self._reconcilers:
                 reconciler.enqueue_held()
@@ -202,7 +201,6 @@ class _Shell:
         async with asyncio.TaskGroup() as group:
             for reconciler in self._reconcilers:
                 group.create_task(reconciler.finish(lost, within=self._settings.shutdown_seconds))
-        self._log.info("partitions released", count=len(partitions), held=len(self._membership.held))
 
     def _queues(self) -> dict[str, tuple[Any, int]]:
         return {r.controller.kind.name.lower(): (r.queue, self._settings.workers) for r in self._reconcilers}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import socket
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
@@ -30,6 +31,7 @@ class ProcessSettings(BaseSettings):
     replica: str = Field(default_factory=replica_name, description="Name of this replica, unique among live ones.")
     http_host: str = Field(default="127.0.0.1", description="Address of /healthz, /readyz and /metrics.")
     http_port: int = Field(default=0, ge=0, le=65535, description="Port of the same; 0 takes a free one.")
+    port_file: Path | None = Field(default=None, description="Where the port taken is written, for who started us.")
     log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="Lowest level logged.")
     log_format: Literal["json", "console"] = Field(default="json", description="JSON lines, or columns for a person.")
     workers: int = Field(default=8, ge=1, le=256, description="Passes at once, per kind.")

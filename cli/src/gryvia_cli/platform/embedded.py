@@ -1,0 +1,177 @@
+"""The embedded platform as a whole: NATS, devcluster, the CRDs and the services, up in this order and down in reverse.
+
+`run_platform` yields once every service says it is ready. One process by default; with `processes` each service is one of
+its own (devcluster stays here). Progress is told as it happens: a start that takes long says at what.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import aiohttp
+
+from gryvia_cli.nats_server import NatsServer, external_url
+from gryvia_cli.platform.crds import connected, install_crds
+from gryvia_cli.platform.folder import PlatformFolder
+from gryvia_cli.platform.inprocess import run_in_process
+from gryvia_cli.platform.services import SERVICES
+from gryvia_cli.platform.subprocesses import ServiceProcess
+from gryvia_common.bus.settings import BusSettings
+from gryvia_common.clock import Clock, SystemClock
+from gryvia_common.errors import Terminal
+from gryvia_common.kube.config import KubeSettings
+from gryvia_devcluster.api.server import PortTaken
+from gryvia_devcluster.cluster import DevCluster
+from gryvia_devcluster.settings import Settings as ClusterSettings
+from gryvia_devcluster.store import DamagedState
+
+READY_SECONDS = 60.0
+POLL_SECONDS = 0.05
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class PlatformOptions:
+    """`port` 0 takes a free one for the API server. `persist` keeps objects over restarts."""
+
+    folder: PlatformFolder
+    port: int = 0
+    persist: bool = False
+    processes: bool = False
+    images: Path | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Platform:
+    """A running platform. `services` are the supervised processes, empty when all run in this one."""
+
+    folder: PlatformFolder
+    cluster: DevCluster
+    nats: NatsServer | None
+    nats_url: str
+    kube: KubeSettings
+    services: dict[str, ServiceProcess] = field(default_factory=dict)
+
+
+@asynccontextmanager
+async def run_platform(
+    options: PlatformOptions, *, clock: Clock | None = None, progress: Progress = lambda text: None
+) -> AsyncIterator[Platform]:
+    """Terminal, in one sentence, when something that a person can mend is in the way."""
+    clock = clock or SystemClock()
+    folder = options.folder
+    async with AsyncExitStack() as stack:
+        stack.enter_context(folder.hold())
+        for stale in folder.run.glob("*.port"):
+            stale.unlink()
+        nats, nats_url = await _start_nats(folder, stack)
+        progress("NATS is ready")
+        cluster = await _start_cluster(options, stack)
+        await cluster.write_kubeconfig(folder.kubeconfig)
+        kube = KubeSettings(kubeconfig=folder.kubeconfig)
+        async with connected(kube, clock) as client:
+            await install_crds(client, clock)
+        progress(f"the cluster is ready at {cluster.url}")
+        folder.write_address(nats_url=nats_url, pid=os.getpid())
+        platform = Platform(folder, cluster, nats, nats_url, kube)
+        tasks = _start_services(platform, options, clock)
+        stack.push_async_callback(_end, tasks)
+        await _until_ready(folder, clock, progress)
+        yield platform
+
+
+async def _start_nats(folder: PlatformFolder, stack: AsyncExitStack) -> tuple[NatsServer | None, str]:
+    url = external_url()
+    if url:
+        return None, url
+    server = NatsServer(folder.nats_data)
+    await server.start()
+    stack.push_async_callback(server.stop)
+    return server, server.url
+
+
+async def _start_cluster(options: PlatformOptions, stack: AsyncExitStack) -> DevCluster:
+    settings = ClusterSettings(
+        data_dir=options.folder.cluster_data.absolute(),
+        port=options.port,
+        persist=options.persist,
+        images_file=options.images,
+    )
+    try:
+        return await stack.enter_async_context(DevCluster(settings))
+    except (PortTaken, DamagedState) as error:
+        raise Terminal(str(error), reason=type(error).__name__) from error
+
+
+def _start_services(platform: Platform, options: PlatformOptions, clock: Clock) -> list[asyncio.Task[None]]:
+    folder = platform.folder
+    tasks = []
+    for service in SERVICES:
+        port_file = folder.run / f"{service.name}.port"
+        if options.processes:
+            environment = {
+                "GRYVIA_KUBE_KUBECONFIG": str(folder.kubeconfig.absolute()),
+                "GRYVIA_NATS_URL": platform.nats_url,
+                "GRYVIA_PORT_FILE": str(port_file.absolute()),
+                **options.environment,
+            }
+            process = ServiceProcess(service, environment, folder.logs / f"{service.name}.log", clock)
+            platform.services[service.name] = process
+            work = process.run()
+        else:
+            work = run_in_process(
+                service,
+                kubeconfig=folder.kubeconfig,
+                nats=BusSettings(url=platform.nats_url),
+                port_file=port_file,
+                clock=clock,
+            )
+        tasks.append(asyncio.create_task(work, name=f"platform {service.name}"))
+    return tasks
+
+
+async def _end(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _until_ready(folder: PlatformFolder, clock: Clock, progress: Progress) -> None:
+    """Each service's own /readyz, as a cluster would ask."""
+    waiting = {service.name for service in SERVICES}
+    reasons: dict[str, str] = {}
+    deadline = clock.monotonic() + READY_SECONDS
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=2)) as session:
+        while waiting:
+            for name in sorted(waiting):
+                reasons[name] = await _not_ready(session, folder.run / f"{name}.port")
+                if not reasons[name]:
+                    waiting.discard(name)
+                    progress(f"{name} is ready")
+            if waiting and clock.monotonic() > deadline:
+                name = min(waiting)
+                raise Terminal(
+                    f"service {name} is not ready after {READY_SECONDS:.0f} s: {reasons[name]}; see {folder.logs}",
+                    reason="NotReady",
+                )
+            if waiting:
+                await asyncio.sleep(POLL_SECONDS)
+
+
+async def _not_ready(session: aiohttp.ClientSession, port_file: Path) -> str:
+    """Why not; empty when it is."""
+    with suppress(OSError, ValueError, aiohttp.ClientError, TimeoutError):
+        port = int(port_file.read_text())
+        async with session.get(f"http://127.0.0.1:{port}/readyz") as answer:
+            if answer.status == 200:
+                return ""
+            checks: dict[str, str] = (await answer.json())["checks"]
+            return "; ".join(reason for reason in checks.values() if reason != "ok")
+    return "it has not started"

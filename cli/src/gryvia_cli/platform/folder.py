@@ -1,0 +1,114 @@
+"""The `.gryvia` folder: everything an embedded platform leaves on disk, and who may use it.
+
+One platform a folder, held by a lock that dies with its process; what other commands need to find the platform (kubeconfig,
+the bus's address) lies there too, readable by its owner only. A folder that is not one of ours is never written to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from gryvia_common.errors import Terminal
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PlatformFolder:
+    """Paths below `root`; see the module's docstring."""
+
+    root: Path
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.root / "kubeconfig"
+
+    @property
+    def nats_data(self) -> Path:
+        return self.root / "nats"
+
+    @property
+    def cluster_data(self) -> Path:
+        return self.root / "cluster"
+
+    @property
+    def logs(self) -> Path:
+        return self.root / "logs"
+
+    @property
+    def run(self) -> Path:
+        return self.root / "run"
+
+    @property
+    def address_file(self) -> Path:
+        return self.run / "platform.json"
+
+    @classmethod
+    def find(cls, start: Path) -> PlatformFolder | None:
+        """The folder of a platform at `start` or above it."""
+        for place in (start, *start.parents):
+            folder = cls(place / ".gryvia")
+            if folder.kubeconfig.exists():
+                return folder
+        return None
+
+    @contextlib.contextmanager
+    def hold(self) -> Iterator[None]:
+        """Make the folder ready and keep it ours. Terminal when it is damaged, not ours, or held by a running platform."""
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            self._check_format()
+            for path in (self.logs, self.run, self.cluster_data, self.nats_data):
+                path.mkdir(parents=True, exist_ok=True)
+            lock = (self.run / "lock").open("a+")
+        except OSError as error:
+            raise Terminal(
+                f"cannot use the folder {self.root}: {error.strerror}: {error.filename}; move it away or pass --folder",
+                reason="Folder",
+            ) from error
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise Terminal(
+                    f"a platform is running in {self.root} already; stop it first, or pass another --folder",
+                    reason="Locked",
+                ) from error
+            try:
+                yield
+            finally:
+                self.address_file.unlink(missing_ok=True)
+
+    def write_address(self, *, nats_url: str, pid: int) -> None:
+        """Where the running platform is, for the other commands."""
+        descriptor = os.open(self.address_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            json.dump({"natsUrl": nats_url, "pid": pid}, file)
+
+    def nats_url(self) -> str | None:
+        """The bus of the running platform; None when none runs here."""
+        try:
+            url: str = json.loads(self.address_file.read_text())["natsUrl"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return url
+
+    def _check_format(self) -> None:
+        marker = self.root / "format"
+        if not marker.exists():
+            # An empty folder, or one in which only tools were installed, is new to the platform.
+            marker.write_text(f"{FORMAT}\n")
+            return
+        text = marker.read_text(errors="replace").strip()
+        if text != str(FORMAT):
+            raise Terminal(
+                f"{marker} says {text[:40]!r} where {FORMAT} is expected: the folder is damaged or of another version; "
+                f"delete {self.root} (what runs in it is lost) or pass another --folder",
+                reason="Folder",
+            )
