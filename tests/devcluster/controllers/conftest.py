@@ -61,9 +61,7 @@ class Cluster:
         return self.api.list(self.type(kind), namespace, labels=labels)[0]
 
     def patch(self, kind: str, name: str, body: Json, namespace: str | None = "default", **options: Any) -> Json:
-        return self.api.patch(
-            self.type(kind), namespace, name, body, "application/merge-patch+json", **options
-        )
+        return self.api.patch(self.type(kind), namespace, name, body, "application/merge-patch+json", **options)
 
     def delete(self, kind: str, name: str, namespace: str | None = "default", **options: Any) -> None:
         self.api.delete(self.type(kind), namespace, name, **options)

@@ -48,7 +48,9 @@ async def test_three_workers_reduce_over_a_headless_service(machine: Any) -> Non
     spec = {"restartPolicy": "Never", "subdomain": "train-headless", "containers": [container]}
     job = {"completions": 3, "parallelism": 3, "completionMode": "Indexed", "template": {"spec": spec}}
     machine.create("jobs", {"metadata": {"name": "train"}, "spec": job})
-    await machine.until("jobs", "train", lambda j: any(c["type"] == "Complete" for c in j["status"].get("conditions", ())))
+    await machine.until(
+        "jobs", "train", lambda j: any(c["type"] == "Complete" for c in j["status"].get("conditions", ()))
+    )
     rank = "batch.kubernetes.io/job-completion-index=0"
     (first,) = machine.all("pods", labels=rank)
     assert first["status"]["containerStatuses"][0]["state"]["terminated"]["message"] == (

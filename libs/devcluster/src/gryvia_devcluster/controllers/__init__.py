@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from gryvia_devcluster.clock import Clock
+from gryvia_devcluster.controllers.deployment import deployment_controllers
 from gryvia_devcluster.controllers.endpoints import endpoint_controllers
 from gryvia_devcluster.controllers.garbage import garbage_controllers
 from gryvia_devcluster.controllers.job import job_controllers
+from gryvia_devcluster.controllers.replicaset import replicaset_controllers
 from gryvia_devcluster.controllers.shell import Controller, Shell
+from gryvia_devcluster.controllers.statefulset import statefulset_controllers
 from gryvia_devcluster.controllers.volumes import volume_controllers
 from gryvia_devcluster.types import Api
 
@@ -28,6 +31,9 @@ class Settings:
 def all_controllers(settings: Settings) -> list[Controller]:
     return [
         *job_controllers(settings.job_backoff),
+        *deployment_controllers(),
+        *replicaset_controllers(),
+        *statefulset_controllers(),
         *volume_controllers(),
         *endpoint_controllers(),
         *garbage_controllers(),

@@ -125,7 +125,7 @@ def _ports(service: Json, pod: Json) -> list[Json]:
 
 
 def _target_port(port: Json, pod: Json) -> int | None:
-    target = port.get("targetPort", port["port"])
+    target: int | str = port.get("targetPort") or port["port"]
     if isinstance(target, int):
         return target
     for container in pod["spec"]["containers"]:
