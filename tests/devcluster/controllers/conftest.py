@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+
 from gryvia_devcluster.api.registry import Registry
 from gryvia_devcluster.clock import VirtualClock, stamp
 from gryvia_devcluster.controllers import run_controllers

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from gryvia_devcluster.api.registry import Registry
 from gryvia_devcluster.clock import RealClock
 from gryvia_devcluster.controllers import Settings as ControllerSettings

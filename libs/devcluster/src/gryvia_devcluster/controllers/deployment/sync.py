@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from gryvia_devcluster.controllers.actions import Action, Again, Create, Emit, Merge, Remove, Replace
+from gryvia_devcluster.controllers.cache import controller_uid
 from gryvia_devcluster.controllers.deployment.progress import deployment_status
 from gryvia_devcluster.controllers.deployment.revisions import (
     DESIRED,
@@ -27,19 +28,25 @@ from gryvia_devcluster.controllers.deployment.rollout import (
     old_sizes,
     proportional_sizes,
 )
-from gryvia_devcluster.controllers.podstate import is_deleting
+from gryvia_devcluster.controllers.podstate import is_deleting, is_finished
 from gryvia_devcluster.types import Json
 
 _NOTHING = SetSize(0, 0, 0)
 
 
-def sync_deployment(deployment: Json, sets: Sequence[Json], now: datetime) -> list[Action]:
+def recreates(deployment: Json) -> bool:
+    return bool(deployment["spec"].get("strategy", {}).get("type") == "Recreate")
+
+
+def sync_deployment(deployment: Json, related: Sequence[Json], now: datetime) -> list[Action]:
     if is_deleting(deployment):
         return []
-    new, old = split(deployment, sets)
+    new, old = split(deployment, [obj for obj in related if obj["kind"] == "ReplicaSet"])
+    old_uids = {rs["metadata"]["uid"] for rs in old}
+    remaining = [pod for pod in related if pod["kind"] == "Pod" and controller_uid(pod) in old_uids]
     bounds = bounds_of(deployment)
     actions: list[Action] = []
-    sizes = _sizes(deployment, bounds, new, old)
+    sizes = _sizes(deployment, bounds, new, old, all(map(is_finished, remaining)))
     if sizes is not None:
         wanted, olds = sizes
         if new is None:
@@ -57,7 +64,9 @@ def sync_deployment(deployment: Json, sets: Sequence[Json], now: datetime) -> li
     return [*actions, *([Again(next_look)] if next_look else [])]
 
 
-def _sizes(deployment: Json, bounds: Bounds, new: Json | None, old: Sequence[Json]) -> tuple[int, list[int]] | None:
+def _sizes(
+    deployment: Json, bounds: Bounds, new: Json | None, old: Sequence[Json], old_ended: bool
+) -> tuple[int, list[int]] | None:
     """The size of the new ReplicaSet and of the old ones; None where no new one should be made."""
     present, others = (_size(new) if new else _NOTHING), [_size(rs) for rs in old]
     if deployment["spec"].get("paused"):
@@ -65,8 +74,8 @@ def _sizes(deployment: Json, bounds: Bounds, new: Json | None, old: Sequence[Jso
             return None
         sizes = proportional_sizes(bounds, present, others)
         return sizes if new is not None else (0, sizes[1])
-    if deployment["spec"].get("strategy", {}).get("type") == "Recreate":
-        gone = all(size.existing == 0 and size.desired == 0 for size in others)
+    if recreates(deployment):
+        gone = old_ended and all(size.existing == 0 and size.desired == 0 for size in others)
         return (bounds.replicas if gone else present.desired), [0] * len(others)
     return new_size(bounds, present, others), old_sizes(bounds, present, others)
 
