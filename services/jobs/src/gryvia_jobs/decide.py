@@ -37,7 +37,7 @@ from gryvia_common.runtime.world import Refusal, World
 from gryvia_jobs.observed import Observed, observe
 from gryvia_jobs.phases import PARKED, active_message, active_phase, failure_message, queue_of, trouble
 from gryvia_jobs.reporting import report
-from gryvia_jobs.status import running_status, settled_status
+from gryvia_jobs.status import is_new, running_status, settled_status
 from gryvia_jobs.validation import problems, without_effect
 from gryvia_jobs.workload import (
     QUEUE_LABEL,
@@ -204,7 +204,7 @@ def _put_away(job: Job, world: World, phase: str, message: str, now: datetime) -
     if phase == "Rejected":
         resources = (*resources, SERVICES, PVCS)
     status = settled_status(job, cast(JobPhase, phase), message, now)
-    fresh = job.status.completion_time is None or job.status.phase != phase
+    fresh = is_new(job, phase)
     record = Record(phase, message or phase, "Normal" if phase in ("Succeeded", "Cancelled") else "Warning")
     return Plan(
         status=status,

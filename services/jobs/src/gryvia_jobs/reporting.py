@@ -21,6 +21,7 @@ from gryvia_jobs.workload import CONTAINER, Job
 
 MOST_FAILURES = 3
 SOONEST, LATEST, SHARE = 1.0, 15.0, 0.1
+AT_ONCE, RETRY = 0.1, 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ def report(job: Job, found: Observed, world: World, now: datetime) -> Report:
             "ended": ended,
             "patterns": job.spec.metric_patterns or {},
         },
-        every=SOONEST if ended else interval(pod, now),
+        every=_last_read(log) if ended else interval(pod, now),
     )
     unread = found.verdict is not None and ended and not done
     return _report(job, reading, pod, () if done else (action,), unread)
@@ -69,6 +70,11 @@ def interval(pod: Pod, now: datetime) -> float:
     """Seconds between reads: a tenth of the container's age, so that a short run is followed closely and a long one cheaply."""
     age = (now - pod.started_at).total_seconds() if pod.started_at else 0.0
     return min(max(age * SHARE, SOONEST), LATEST)
+
+
+def _last_read(log: LogReading) -> float:
+    """At once after the last look, as somebody waits for the phase; with more patience when it failed."""
+    return RETRY if log.failures else AT_ONCE
 
 
 def _standing(job: Job) -> Reading:

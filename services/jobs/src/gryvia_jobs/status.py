@@ -19,7 +19,6 @@ from gryvia_jobs.reporting import Report
 from gryvia_jobs.workload import SPEC_HASH, Job, spec_hash
 
 Found = tuple[str, ConditionStatus, str, str]
-FINISHED: Found = ("PodsReady", "False", "Finished", "no pod is to run any more")
 
 
 def running_status(
@@ -50,8 +49,8 @@ def settled_status(job: Job, phase: JobPhase, message: str, now: datetime) -> Gr
     """The status of a job without a workload: refused, cancelled, preempted, ended, held by a quota. Nothing is held."""
     parked = phase in PARKED
     conditions = list(job.status.conditions or ())
-    if parked and find_condition(conditions, "PodsReady"):
-        conditions = _set(job, conditions, FINISHED, now)
+    if parked:
+        conditions = _set(job, conditions, _over(phase), now)
     return job.status.model_copy(
         update={
             "phase": phase,
@@ -64,6 +63,16 @@ def settled_status(job: Job, phase: JobPhase, message: str, now: datetime) -> Gr
             "conditions": conditions or None,
         }
     )
+
+
+def is_new(job: Job, phase: str) -> bool:
+    """Whether this end is one we have not taken note of: others set phases too, and one end may follow another."""
+    noted = find_condition(job.status.conditions, "PodsReady")
+    return noted is None or noted.reason != phase
+
+
+def _over(phase: str) -> Found:
+    return "PodsReady", "False", phase, "no pod is to run any more"
 
 
 def _first_run(found: Observed, now: datetime) -> str:
@@ -111,7 +120,7 @@ def _placement(job: Job, found: Observed) -> list[Found]:
 
 def _readiness(job: Job, found: Observed, phase: JobPhase) -> list[Found]:
     if phase in FINAL:
-        return [FINISHED]
+        return [_over(phase)]
     if found.suspended:
         return [("PodsReady", "False", "Suspended", "the workload is suspended")]
     if found.ready >= found.wanted:

@@ -1,0 +1,335 @@
+"""Metrics from logs, termination messages and annotations, on the small cluster and on the pure parts."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gryvia_common.errors import Gone, Transient
+from gryvia_common.kinds.aijob import METRIC_HISTORY, MetricPoint
+from gryvia_common.numbers import parse_decimal
+from gryvia_jobs.actions import ANSWER_LIMIT
+from gryvia_jobs.history import add_point
+from gryvia_jobs.metrics import Reading, compile_pattern, read_lines
+from gryvia_jobs.tail import Cursor, new_lines
+
+
+def running(c):
+    c.settle()
+    c.make_pods()
+    c.settle()
+    c.start(c.pods()[0])
+    c.settle()
+    return c.pods()[0]
+
+
+def report(**values):
+    return "gryvia-report " + json.dumps(values)
+
+
+def test_reported_metrics_reach_the_status_while_the_job_runs(cluster):
+    c = cluster({})
+    pod = running(c)
+    c.say(pod, "hello", report(step=1, loss=0.9, val_accuracy=0.5), report(step=2, loss=0.7, val_accuracy=0.6))
+    c.settle()
+    metrics = c.status["metrics"]
+    assert metrics["loss"] == 0.7
+    assert metrics["step"] == 2
+    assert metrics["values"] == {"step": 2, "loss": 0.7, "val_accuracy": 0.6}
+    assert [(p["step"], p["values"]["loss"]) for p in metrics["history"]] == [(1, 0.9), (2, 0.7)]
+
+
+def test_the_last_line_counts_though_the_job_ended_right_after_it(cluster):
+    """The phase waits for the rest of the log, so that whoever sees Succeeded sees the metric."""
+    c = cluster({})
+    pod = running(c)
+    c.say(pod, report(loss=0.5))
+    c.later(5)
+    c.say(pod, report(loss=0.1))
+    c.end(pod)
+    assert not c.step()
+    assert c.phase == "Running"
+    c.act()
+    c.settle()
+    assert c.phase == "Succeeded"
+    assert c.status["metrics"]["loss"] == 0.1
+    assert c.events[-1].metrics == {"loss": 0.1}
+
+
+def test_a_job_that_ends_before_anybody_looked_has_its_metric(cluster):
+    c = cluster({})
+    c.settle()
+    c.make_pods()
+    pod = c.pods()[0]
+    c.start(pod)
+    c.say(pod, report(epoch=1, loss=0.25))
+    c.end(pod)
+    c.settle()
+    assert c.phases == ["Pending", "Succeeded"]
+    assert c.status["metrics"]["epoch"] == 1
+    assert c.status["startTime"]
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [(Transient("node unreachable"), "node unreachable"), (Gone("no pod"), "the pod and its log are gone")],
+)
+def test_a_log_that_cannot_be_read_does_not_hold_the_job_up(cluster, error, words):
+    c = cluster({})
+    pod = running(c)
+    c.say(pod, report(loss=0.5))
+    c.settle()
+    c.logs[pod["metadata"]["name"]].error = error
+    c.end(pod)
+    for _ in range(3):
+        c.step()
+        c.act()
+    c.settle()
+    assert c.phase == "Succeeded"
+    assert words in c.status["message"]
+    assert c.status["metrics"]["loss"] == 0.5
+    assert c.condition("MetricsValid")["status"] == "False"
+
+
+def test_no_number_of_a_failed_attempt_becomes_the_result_of_the_next(cluster):
+    c = cluster({"retryLimit": 1})
+    pod = running(c)
+    c.say(pod, report(loss=0.01))
+    c.settle()
+    assert c.status["metrics"]["loss"] == 0.01
+    c.later(1)
+    c.end(pod, code=1)
+    c.settle()
+    c.later(10)
+    c.make_pods()
+    c.settle()
+    second = c.pods()[1]
+    c.start(second)
+    c.settle()
+    assert "metrics" not in c.status
+    c.end(second)
+    c.settle()
+    assert c.phase == "Succeeded"
+    assert "metrics" not in c.status
+
+
+def test_a_restarted_service_keeps_the_course_of_the_run(cluster):
+    """Observations are lost with the process; the log is read again, and what the status knew from before stays."""
+    c = cluster({})
+    pod = running(c)
+    c.say(pod, *(report(step=n, loss=1 / n) for n in range(1, 5)))
+    c.settle()
+    c.observations.clear()
+    c.logs[pod["metadata"]["name"]].lines.clear()
+    c.later(60)
+    c.say(pod, report(step=9, loss=0.05))
+    c.settle()
+    assert [p["step"] for p in c.status["metrics"]["history"]] == [1, 2, 3, 4, 9]
+    assert c.status["metrics"]["loss"] == 0.05
+
+
+def test_only_the_first_pod_of_a_distributed_run_speaks(cluster):
+    c = cluster({"distributed": {"enabled": True, "nodes": 3}})
+    c.settle()
+    c.make_pods()
+    for number, pod in enumerate(c.pods()):
+        c.start(pod)
+        c.say(pod, report(step=1, loss=float(number)))
+    c.settle()
+    assert c.status["metrics"]["loss"] == 0.0
+    assert [log.requests > 0 for _, log in sorted(c.logs.items())] == [True, False, False]
+
+
+def test_patterns_read_any_log(cluster):
+    c = cluster({"metricPatterns": {"loss": r"loss[=:]\s*(\S+)", "epoch": r"Epoch (\d+)/"}})
+    pod = running(c)
+    c.say(pod, "Epoch 1/10", "  loss: 0.75 - 3s", "Epoch 2/10", "  loss: 0.5 - 3s")
+    c.settle()
+    assert c.status["metrics"]["epoch"] == 2
+    assert [(p["step"], p["values"].get("loss")) for p in c.status["metrics"]["history"]] == [(1, 0.75), (2, 0.5)]
+
+
+@pytest.mark.parametrize(
+    "text", ["nan", "inf", "-inf", "", "1_000", " 0.5", "0.5 ", "1.", ".5", "1e", "0x1f", "٣", "1e999"]
+)
+def test_what_is_no_plain_decimal_is_named_and_never_a_value(cluster, text):
+    c = cluster({})
+    pod = running(c)
+    c.annotate(**{"metric-loss": text})
+    c.end(pod)
+    c.settle()
+    assert c.phase == "Succeeded"
+    assert "metrics" not in c.status
+    assert "metric loss:" in c.status["message"]
+    assert "not a plain finite decimal" in c.status["message"]
+    assert c.condition("MetricsValid")["status"] == "False"
+
+
+def test_not_a_number_in_the_log_keeps_the_last_number_and_says_so(cluster):
+    c = cluster({})
+    pod = running(c)
+    c.say(pod, report(step=1, loss=0.5), report(step=2, loss="nan", acc=0.5))
+    c.settle()
+    assert c.status["metrics"]["values"] == {"step": 2, "loss": 0.5, "acc": 0.5}
+    assert '"nan" is not a plain finite decimal' in c.status["message"]
+
+
+def test_annotations_and_the_termination_message_count(cluster):
+    c = cluster({})
+    pod = running(c)
+    c.say(pod, report(loss=0.5, acc=0.1))
+    c.annotate(**{"metric-f1": "0.75", "metric-throughput": "120 img/s"})
+    c.end(pod, message='{"acc": 0.9, "note": "ok", "best": "nan", "n": 3}')
+    c.settle()
+    metrics = c.status["metrics"]
+    assert metrics["values"] == {"loss": 0.5, "acc": 0.9, "n": 3, "f1": 0.75}
+    assert metrics["throughput"] == "120 img/s"
+    assert "metric best" in c.status["message"]
+    assert "note" not in c.status["message"]
+
+
+def test_a_cut_termination_message_is_said(cluster):
+    c = cluster({})
+    pod = running(c)
+    c.end(pod, message='{"a": "' + "x" * 4089)
+    c.settle()
+    assert "cut at 4096 bytes" in c.status["message"]
+
+
+def test_a_long_log_is_read_once(cluster):
+    c = cluster({})
+    pod = running(c)
+    log = c.logs[pod["metadata"]["name"]]
+    written = 0
+    for burst in range(40):
+        c.later(1)
+        lines = [f"step {n} " + "x" * 500 for n in range(200)] + [report(step=burst, loss=1.0)]
+        written += sum(len(line) for line in lines)
+        c.say(pod, *lines)
+        c.step()
+        c.act()
+    c.settle()
+    assert c.status["metrics"]["step"] == 39
+    assert log.sent < 3 * written
+
+
+def test_a_burst_above_the_answer_limit_is_read_to_its_end(cluster):
+    c = cluster({})
+    pod = running(c)
+    c.say(pod, "start")
+    c.settle()
+    c.later(5)
+    size = ANSWER_LIMIT // 400
+    for second in range(4):
+        c.later(1)
+        c.say(pod, *("y" * 300 for _ in range(size)), report(step=second, loss=float(second)))
+    c.settle()
+    assert c.status["metrics"]["loss"] == 3.0
+
+
+def test_the_log_of_an_old_run_is_read_less_often(cluster):
+    c = cluster({})
+    running(c)
+    intervals = []
+    for seconds in (0, 50, 3600):
+        c.later(seconds)
+        intervals.append(c.plan().actions[0].every)
+    assert intervals == [1.0, 5.0, 15.0]
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_every_finite_float_python_prints_is_a_number(value):
+    assert parse_decimal(repr(value)) == value
+
+
+@given(st.text(alphabet="0123456789+-.eE_ naif\n٣", max_size=12))
+def test_a_number_is_always_finite_and_python_agrees(text):
+    value = parse_decimal(text)
+    if value is not None:
+        assert value == float(text)
+        assert abs(value) < float("inf")
+        assert text == text.strip()
+        assert "_" not in text
+
+
+@given(st.lists(st.integers(1, 100_000), min_size=1, max_size=400, unique=True).map(sorted))
+@settings(max_examples=60)
+def test_history_stays_bounded_and_keeps_first_newest_and_the_rungs(steps):
+    history: tuple[MetricPoint, ...] = ()
+    for step in steps:
+        history = add_point(history, step, {"loss": float(step)})
+        kept = [point.step for point in history]
+        assert len(history) <= METRIC_HISTORY
+        assert kept[0] == steps[0]
+        assert kept[-1] == step
+        assert kept == sorted(set(kept))
+
+
+def test_history_of_a_long_run_answers_at_each_rung():
+    history: tuple[MetricPoint, ...] = ()
+    for step in range(1, 10_001):
+        history = add_point(history, step, {"loss": float(step)})
+    kept = [point.step or 0 for point in history]
+    for rung in (1, 2, 3, 4, 8, 9, 16, 27, 32, 64, 81, 243, 729, 2187, 6561):
+        assert min(step for step in kept if step >= rung) <= rung * 1.2, (rung, kept)
+
+
+def test_a_run_that_goes_back_drops_the_later_points():
+    history: tuple[MetricPoint, ...] = ()
+    for step in (1, 2, 3, 4, 2):
+        history = add_point(history, step, {"loss": float(step)})
+    assert [point.step for point in history] == [1, 2]
+
+
+def test_reports_without_steps_are_counted():
+    reading = read_lines(Reading(), [report(loss=3), report(loss=2, acc=1), report(loss=1)], {})
+    assert [point.step for point in reading.history] == [1, 2, 3]
+
+
+def test_a_progress_bar_in_front_of_a_report_does_not_hide_it():
+    reading = read_lines(Reading(), ["\r 10%|█▏ | 1/10 " + report(step=1, loss=0.5) + "\r 20%|██"], {})
+    assert reading.values == {"step": 1, "loss": 0.5}
+
+
+def test_a_hostile_pattern_is_linear_and_a_bad_one_says_why():
+    evil = {"x": r"(a+)+$"}
+    with pytest.raises(ValueError, match="2 groups instead of one"):
+        compile_pattern(r"(a)(b)")
+    with pytest.raises(ValueError, match="RE2"):
+        compile_pattern(r"(?=x)(y)")
+    reading = read_lines(Reading(), ["a" * 10_000 + "!"] * 20, evil)
+    assert reading.values is None
+
+
+MOMENT = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+@given(
+    st.lists(st.integers(0, 1500), min_size=1, max_size=60),
+    st.lists(st.integers(0, 60), max_size=10),
+)
+def test_every_line_is_read_exactly_once_wherever_the_reads_fall(gaps, cuts):
+    """Lines arrive at any distance in time (many in the same millisecond), reads happen anywhere between them."""
+    moment, rows = MOMENT, []
+    for number, gap in enumerate(gaps):
+        moment += timedelta(milliseconds=gap)
+        rows.append((moment, f"line {number}"))
+    cursor: Cursor | None = None
+    seen: list[str] = []
+    for end in [*sorted(min(cut, len(rows)) for cut in cuts), len(rows)]:
+        since = datetime.fromisoformat(cursor.since.replace("Z", "+00:00")) if cursor else MOMENT
+        shown = [row for row in rows[:end] if row[0] >= since]
+        data = "".join(f"{at.strftime('%Y-%m-%dT%H:%M:%S.%f')}Z {text}\n" for at, text in shown).encode()
+        lines, cursor = new_lines(data, cursor, cut=False, ended=False)
+        seen += lines
+    assert seen == [text for _, text in rows]
+
+
+def test_an_unfinished_line_waits_for_its_end():
+    data = b"2026-03-01T00:00:00.5Z whole\n2026-03-01T00:00:01Z ha"
+    assert new_lines(data, None, cut=False, ended=False)[0] == ["whole"]
+    assert new_lines(data, None, cut=False, ended=True)[0] == ["whole", "ha"]
