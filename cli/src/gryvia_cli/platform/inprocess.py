@@ -36,7 +36,7 @@ async def run_in_process(
         try:
             await service.run()(settings, clock)
             log.warning("service ended", service=service.name)
-        except Exception:  # noqa: BLE001 - the guard between services: one that crashes must not end the others.
+        except Exception:
             log.exception("service crashed", service=service.name)
         if clock.monotonic() - started > LONGEST_PAUSE:
             pause = FIRST_PAUSE

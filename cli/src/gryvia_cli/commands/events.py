@@ -1,0 +1,87 @@
+"""`gryvia events`: the platform's domain events as they happen, from NATS."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import typer
+
+from gryvia_cli.options import Output, OutputOption
+from gryvia_cli.session import Session, run
+from gryvia_common.bus.subscribe import ReceivedEvent, Since, subscribe_events
+from gryvia_common.errors import Terminal
+
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def events(
+    context: typer.Context,
+    types: Annotated[
+        list[str] | None, typer.Argument(help="Which: `trial`, `trial.completed`, ...; all if none.")
+    ] = None,
+    since: Annotated[str, typer.Option("--since", help="`new`, `all`, or how far back: 10m, 2h, 1d.")] = "new",
+    limit: Annotated[int, typer.Option("--limit", min=0, help="End after this many; 0 goes on until Ctrl-C.")] = 0,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Follow the events of the platform. `-o json` prints one CloudEvent a line."""
+    session: Session = context.obj
+
+    async def work() -> int:
+        filters = [_filter(text) for text in types or ["*"]]
+        start = parse_since(since, datetime.now(UTC))
+        seen = 0
+        async with session.bus() as bus:
+            async for event in subscribe_events(bus, filters, since=start):
+                print(_line(event, output), flush=True)
+                seen += 1
+                if limit and seen >= limit:
+                    break
+        return 0
+
+    run(work)
+
+
+def parse_since(text: str, now: datetime) -> Since:
+    """Terminal when it is none of the forms."""
+    if text == "new":
+        return "new"
+    if text == "all":
+        return "all"
+    number, unit = text[:-1], text[-1:]
+    if unit in UNITS and number.isdigit():
+        return now - timedelta(seconds=int(number) * UNITS[unit])
+    raise Terminal(f"--since {text!r}: write `new`, `all` or a duration such as 10m, 2h, 1d", reason="Usage")
+
+
+def _filter(text: str) -> tuple[str, str]:
+    noun, _, verb = text.removeprefix("gryvia.").partition(".")
+    return noun or "*", verb or "*"
+
+
+def _line(event: ReceivedEvent, output: Output) -> str:
+    if output != Output.TABLE:
+        prefix = "---\n" if output == Output.YAML else ""
+        return prefix + json.dumps(_structured(event))
+    details = " ".join(f"{key}={_short(value)}" for key, value in event.data.items() if value not in ("", None, {}, []))
+    return f"{event.time:%H:%M:%S}  {event.type.removeprefix('gryvia.'):<16} {event.subject:<32} {details}"
+
+
+def _structured(event: ReceivedEvent) -> dict[str, object]:
+    """CloudEvents 1.0, structured mode (JSON is YAML too)."""
+    return {
+        "specversion": "1.0",
+        "id": event.id,
+        "type": event.type,
+        "source": event.source,
+        "subject": event.subject,
+        "time": event.time.isoformat().replace("+00:00", "Z"),
+        "datacontenttype": "application/json",
+        "data": event.data,
+    }
+
+
+def _short(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."
