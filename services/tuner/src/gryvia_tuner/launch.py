@@ -6,6 +6,7 @@ is one that was never tried, in this study or in those it is warm-started from.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -33,8 +34,15 @@ class Launched:
 
 
 def used(records: Iterable[TrialRecord]) -> int:
-    """How much of maxTrials is used up."""
-    return sum(not record.lost for record in records)
+    """How much of maxTrials is used up: every trial that was not lost, and every point that was lost too often."""
+    losses: Counter[Point] = Counter()
+    count = 0
+    for record in records:
+        if record.lost:
+            losses[tuple(text for _, text in sorted(record.parameters.items()))] += 1
+        else:
+            count += 1
+    return count + sum(times > RERUNS for times in losses.values())
 
 
 def launch(

@@ -42,7 +42,7 @@ def manifest(tuner: Tuner, number: int, parameters: Mapping[str, str]) -> Json:
         name,
         {TUNER_LABEL: tuner_label(tuner.name), f"{GROUP}/component": "trial"},
     )
-    meta["annotations"][PARAMETERS] = json.dumps(dict(sorted(parameters.items())), separators=(",", ":"))
+    meta["annotations"][PARAMETERS] = json.dumps(dict(parameters), separators=(",", ":"))
     template: Json = tuner.raw["spec"]["jobTemplate"]
     own = {f"HP_{key}": value for key, value in sorted(parameters.items())}
     own |= {"TRIAL_NAME": name, "TUNER_NAME": tuner.name}
