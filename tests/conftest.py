@@ -2,7 +2,7 @@
 
 nats_server   one server a session, on a free port of 127.0.0.1
 nats_url      its URL, with no stream, bucket or consumer left over from an earlier test
-bus           a connected Bus on it, with both streams made
+bus           a connected Bus on it, with both streams made, in memory
 own_nats      a server of the test's own, for tests that kill or wipe it; not supervised
 """
 
@@ -60,6 +60,8 @@ async def nats_url(nats_server: NatsServer) -> str:
     client = await nats.connect(nats_server.url)
     manager = client.jsm()
     for stream in await manager.streams_info():
+        # Purged first: a file stream deleted and made again at once can come back with its messages.
+        await manager.purge_stream(str(stream.config.name))
         await manager.delete_stream(str(stream.config.name))
     await client.close()
     return nats_server.url
@@ -67,8 +69,8 @@ async def nats_url(nats_server: NatsServer) -> str:
 
 @pytest.fixture
 async def bus(nats_url: str) -> AsyncIterator[Bus]:
-    """A Bus with both streams, closed after the test."""
-    connected = await Bus.connect(BusSettings(url=nats_url), name="test", clock=SystemClock())
+    """A Bus with both streams (in memory), closed after the test."""
+    connected = await Bus.connect(BusSettings(url=nats_url, storage="memory"), name="test", clock=SystemClock())
     await connected.ensure_streams()
     try:
         yield connected

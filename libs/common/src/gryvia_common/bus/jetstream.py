@@ -17,6 +17,7 @@ from gryvia_common.bus.link import Link
 from gryvia_common.errors import Conflict, Gone, GryviaError, Terminal, Transient
 
 _WRONG_LAST_SEQUENCE = (10071, 10164)
+_INVALID_CONFIG = 10052  # the server calls it a 500, but no repetition mends a configuration
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,8 @@ def as_error(what: str, error: Mapping[str, Any]) -> GryviaError:
         return Conflict(text)
     if code == 404:
         return Gone(text)
-    return Terminal(text, reason="BusRefused") if 400 <= code < 500 and code not in (408, 429) else Transient(text)
+    refused = err_code == _INVALID_CONFIG or (400 <= code < 500 and code not in (408, 429))
+    return Terminal(text, reason="BusRefused") if refused else Transient(text)
 
 
 async def stream_state(link: Link, stream: str) -> StreamState:

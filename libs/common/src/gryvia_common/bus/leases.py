@@ -50,7 +50,7 @@ class LeaseStore(Protocol):
         """Tells the other replicas of the service to look."""
 
     async def listen(self, poked: Callable[[], None]) -> None:
-        """Calls `poked` for each poke, from now on. May be called again after an outage, which costs nothing."""
+        """Calls `poked` for each poke and after each outage, from now on. Calling it again costs nothing."""
 
 
 class NatsLeases:
@@ -97,6 +97,8 @@ class NatsLeases:
     async def listen(self, poked: Callable[[], None]) -> None:
         if self._listening == self._link.generation:
             return
+        if self._listening == 0:
+            self._link.on_connected(poked)
 
         async def receive(_: Msg) -> None:
             poked()

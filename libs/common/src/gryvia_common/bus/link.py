@@ -52,6 +52,7 @@ class Link:
         self._down = asyncio.Event()
         self._down.set()
         self._closing = False
+        self._on_found: list[Callable[[], None]] = []
         self._closed = asyncio.Event()
         self._keeper: asyncio.Task[None] | None = None
 
@@ -104,6 +105,10 @@ class Link:
         except NatsError as error:
             raise Transient(f"NATS did not take the subscription to {subject}: {error}") from error
 
+    def on_connected(self, call: Callable[[], None]) -> None:
+        """`call` is called at every connection from now on."""
+        self._on_found.append(call)
+
     def new_inbox(self) -> str:
         return self._client.new_inbox()
 
@@ -141,6 +146,8 @@ class Link:
         return message
 
     async def _await_connection(self, timeout: float | None) -> None:
+        if self._closing:
+            raise Transient("the bus is closed")
         try:
             async with asyncio.timeout(timeout or self.settings.timeout):
                 await self._up.wait()
@@ -200,6 +207,8 @@ class Link:
         if self.epoch > 1:
             log.info("bus_connection_restored", name=self.name, outages=self.outages)
         self.last_error = ""
+        for call in self._on_found:
+            call()
 
     def _lost(self) -> None:
         was_up = self._up.is_set()

@@ -56,7 +56,9 @@ class Membership:
         self._valid_until = _NEVER
         self._held: frozenset[int] = frozenset()
         self._look = asyncio.Event()
+        self._hurry = asyncio.Event()
         self._failing = False
+        self._unseen = False
 
     @property
     def held(self) -> frozenset[int]:
@@ -94,7 +96,7 @@ class Membership:
                 await self._clock.sleep(_RETRY)
                 continue
             await self._confirm(member, sent)
-            await self._clock.sleep(self._renew_every)
+            await self._first_of(self._hurry, self._renew_every)
 
     async def _confirm(self, member: str, sent: float) -> None:
         """An answer that comes after the end of the lease proves nothing: the heartbeat may have been away in
@@ -104,7 +106,8 @@ class Membership:
         first = self._valid_until == _NEVER
         self._valid_until = sent + self._ttl - self._margin
         self._failing = False
-        if first:
+        if first or self._unseen:
+            self._unseen = False
             self._look.set()
             await self._poke()
 
@@ -126,31 +129,35 @@ class Membership:
                 self._look.set()  # somebody else wrote first: look again, at once
             except (Transient, Gone, Terminal) as error:
                 await self._mend(error)
+                await self._clock.sleep(_RETRY)
 
     async def _wait_for_a_reason(self) -> None:
         """A poke, the next round, or the end of the lease, whichever comes first."""
         left = self._valid_until - self._clock.monotonic()
         pause = min(self._renew_every, max(left, _RETRY / 10)) if left > 0 else self._renew_every
-        poked = asyncio.create_task(self._look.wait())
-        slept = asyncio.create_task(self._clock.sleep(pause))
+        await self._first_of(self._look, pause)
+
+    async def _first_of(self, event: asyncio.Event, seconds: float) -> None:
+        happened = asyncio.create_task(event.wait())
+        slept = asyncio.create_task(self._clock.sleep(seconds))
         try:
-            await asyncio.wait((poked, slept), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((happened, slept), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            poked.cancel()
+            happened.cancel()
             slept.cancel()
-        self._look.clear()
+        event.clear()
 
     async def _settle(self, gained: Gained, release: Release) -> None:
         """Reads who lives and who claims what, and does this replica's part."""
         released: frozenset[int] = frozenset()
         member = self._member
         while True:
-            # In this order: whoever made a claim of this revision lived before it, so who is missing afterwards has died.
+            # In this order: whoever made a claim of this revision lived before it, so who is missing afterwards has
+            # died.
             claims, revision = await self._store.claims()
             live = _newest(await self._store.live())
             if member not in live:
-                log.warning("partitions_superseded", service=self._service, replica=self._replica)
-                await self._hold(frozenset(), gained, release)
+                await self._unlisted(live, gained, release)
                 return
             now_mine = frozenset(part for part, holder in claims.items() if holder == member)
             if lost := self._held - now_mine:
@@ -167,6 +174,15 @@ class Membership:
         if not self._lapsed:
             mine = frozenset(part for part, holder in plan.claims.items() if holder == member)
             await self._hold(mine, gained, release)
+
+    async def _unlisted(self, live: frozenset[str], gained: Gained, release: Release) -> None:
+        """Nobody counts our claims: the buckets were wiped, or a newer process has our name."""
+        if any(other.partition("/")[0] == self._replica for other in live):
+            log.warning("partitions_superseded", service=self._service, replica=self._replica)
+        else:
+            self._unseen = True
+            self._hurry.set()
+        await self._hold(frozenset(), gained, release)
 
     async def _hold(self, parts: frozenset[int], gained: Gained, release: Release) -> None:
         lost, new = self._held - parts, parts - self._held
@@ -189,6 +205,8 @@ class Membership:
         self._failing = True
         with contextlib.suppress(Transient, Gone, Terminal):
             await self._store.ensure()
+            self._hurry.set()
+            self._look.set()
 
     async def _poke(self) -> None:
         with contextlib.suppress(Transient):

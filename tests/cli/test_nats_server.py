@@ -1,0 +1,84 @@
+"""The embedded NATS server: ready when it says so, reachable from this machine only, back after a crash."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from pathlib import Path
+
+import nats
+import pytest
+
+from gryvia_cli.nats_server import NatsServer, external_url
+from gryvia_common.errors import Terminal
+
+
+async def test_a_started_server_takes_a_stream_at_once_and_keeps_it(own_nats: NatsServer) -> None:
+    client = await nats.connect(own_nats.url)
+    await client.jetstream().add_stream(name="S", subjects=["s"])
+    await client.jetstream().publish("s", b"kept")
+    await client.close()
+    await own_nats.stop()
+    assert own_nats.pid is None
+    await own_nats.start(supervise=False)
+    client = await nats.connect(own_nats.url)
+    assert (await client.jetstream().get_last_msg("S", "s")).data == b"kept"
+    await client.close()
+
+
+def listening_addresses(port: int) -> set[str]:
+    inodes = Path("/proc/net/tcp").read_text().splitlines()[1:]
+    addresses = {line.split()[1] for line in inodes if line.split()[3] == "0A"}
+    return {address.split(":")[0] for address in addresses if address.endswith(f":{port:04X}")}
+
+
+async def test_it_listens_on_this_machine_only(own_nats: NatsServer) -> None:
+    assert listening_addresses(own_nats.port) == {"0100007F"}
+
+
+async def test_a_taken_port_is_one_clear_sentence(tmp_path: Path) -> None:
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        port = holder.getsockname()[1]
+        with pytest.raises(Terminal, match=f"port {port} on 127.0.0.1 is in use: end the program") as caught:
+            await NatsServer(tmp_path, port).start()
+    assert caught.value.reason == "PortInUse"
+
+
+async def test_a_crash_is_followed_by_a_restart_on_the_same_port(tmp_path: Path) -> None:
+    server = NatsServer(tmp_path)
+    await server.start()
+    url, first = server.url, server.pid
+    assert first is not None
+    back = asyncio.Event()
+
+    async def reconnected() -> None:
+        back.set()
+
+    client = await nats.connect(url, reconnect_time_wait=0.05, error_cb=_quiet, reconnected_cb=reconnected)  # type: ignore[arg-type]
+    os.kill(first, signal.SIGKILL)
+    async with asyncio.timeout(6):
+        await back.wait()
+    assert server.pid not in (None, first)
+    assert server.restarts == 1
+    assert server.url == url
+    await client.close()
+    await server.stop()
+
+
+async def test_a_bad_configuration_is_told_in_the_servers_own_words(tmp_path: Path) -> None:
+    server = NatsServer(tmp_path, config="no_such_option: 1")
+    with pytest.raises(Terminal, match="no_such_option"):
+        await server.start()
+
+
+def test_somebody_elses_server_is_taken_from_the_environment() -> None:
+    assert external_url({"GRYVIA_NATS_URL": "nats://bus:4222"}) == "nats://bus:4222"
+    assert external_url({}) == ""
+
+
+async def _quiet(_: Exception) -> None:
+    """The outage is the point of the test."""

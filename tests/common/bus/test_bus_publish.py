@@ -1,0 +1,167 @@
+"""Publishing: the outcome says what is known, and sending again is always right."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from nats.js.api import StreamConfig
+
+from gryvia_cli.nats_server import NatsServer
+from gryvia_common.bus.connection import Bus, BusSettings
+from gryvia_common.bus.jetstream import call, stream_state
+from gryvia_common.bus.streams import ensure_stream
+from gryvia_common.clock import SystemClock
+from gryvia_common.errors import Terminal, Transient
+
+from .conftest import mark, put
+
+
+async def test_a_state_is_stored_under_the_next_sequence(bus: Bus) -> None:
+    first = await put(bus, "a", 1, expected=0)
+    second = await put(bus, "a", 2, expected=first.sequence)
+    assert (first.outcome, second.outcome) == ("stored", "stored")
+    assert second.sequence == first.sequence + 1
+
+
+async def test_a_lost_race_says_what_the_stream_holds_instead(bus: Bus) -> None:
+    winner = await put(bus, "a", 7)
+    lost = await put(bus, "a", 6, expected=0)
+    assert lost.outcome == "conflict"
+    assert lost.sequence == winner.sequence
+    assert lost.current is not None
+    assert (lost.current.uid, lost.current.version, lost.current.op) == ("uid-a", 7, "applied")
+
+
+async def test_a_conflict_on_an_empty_subject_says_sequence_zero(bus: Bus) -> None:
+    lost = await put(bus, "a", 1, expected=99)
+    assert (lost.outcome, lost.sequence, lost.current) == ("conflict", 0, None)
+
+
+async def test_sending_the_same_again_after_a_lost_answer_is_found_to_be_stored(bus: Bus) -> None:
+    first = await put(bus, "a", 1, expected=0)
+    again = await put(bus, "a", 1, expected=0)
+    assert (again.outcome, again.sequence) == ("stored", first.sequence)
+
+
+async def test_the_same_without_an_expected_sequence_is_a_duplicate(bus: Bus) -> None:
+    first = await put(bus, "a", 1)
+    again = await put(bus, "a", 1)
+    assert (again.outcome, again.sequence) == ("duplicate", first.sequence)
+
+
+async def test_a_body_above_the_limit_is_refused_with_its_size(bus: Bus) -> None:
+    with pytest.raises(Terminal, match=r"above the NATS server's max_payload of 1048576"):
+        await bus.publish("gryvia.object.jobs.0.ns.big", b"x" * (bus.max_payload + 1), {})
+
+
+async def test_stored_headers_lists_each_object_once_without_markers(bus: Bus) -> None:
+    for number in range(30):
+        await put(bus, f"job-{number % 10}", number + 1)
+    await put(bus, "gone", 5, op="deleted")
+    await mark(bus)
+    stored = [one async for one in bus.stored_headers("gryvia.object.>")]
+    assert [one.version for one in stored] == [*range(21, 31), 5]
+    assert stored[-1].op == "deleted"
+    assert await bus.sync_markers() == {"gryvia.sync.jobs"}
+
+
+async def test_stored_headers_of_an_empty_stream_ends(bus: Bus) -> None:
+    assert [one async for one in bus.stored_headers("gryvia.object.>")] == []
+
+
+async def test_reading_leaves_no_consumer_behind(bus: Bus) -> None:
+    await put(bus, "a")
+    async for _ in bus.stored_headers("gryvia.object.>"):
+        break
+    assert [one async for one in bus.stored_headers("gryvia.object.>")]
+    names = await call(bus.link, "CONSUMER.NAMES.OBJECTS", {})
+    assert names["total"] == 0
+
+
+async def test_ensuring_twice_changes_nothing(bus: Bus) -> None:
+    before = await stream_state(bus.link, "OBJECTS")
+    await bus.ensure_streams()
+    assert await stream_state(bus.link, "OBJECTS") == before
+
+
+async def test_what_correctness_rests_on_is_put_back_and_an_operators_choice_is_left(bus: Bus) -> None:
+    config = dict((await stream_state(bus.link, "OBJECTS")).config)
+    await call(bus.link, "STREAM.UPDATE.OBJECTS", {**config, "max_msgs_per_subject": 5, "max_bytes": 1 << 30})
+    await bus.ensure_streams()
+    mended = (await stream_state(bus.link, "OBJECTS")).config
+    assert mended["max_msgs_per_subject"] == 1
+    assert mended["max_bytes"] == 1 << 30
+
+
+async def test_a_stream_that_cannot_be_mended_is_an_error_that_names_the_field(bus: Bus) -> None:
+    await call(bus.link, "STREAM.CREATE.WORK", {"name": "WORK", "subjects": ["work"], "retention": "workqueue"})
+    wanted = StreamConfig(name="WORK", subjects=["work"], retention="limits")  # type: ignore[arg-type]
+    with pytest.raises(Terminal, match="retention is 'workqueue' and must be 'limits'") as caught:
+        await ensure_stream(bus.link, wanted)
+    assert caught.value.reason == "StreamDrift"
+
+
+async def test_while_nats_is_down_the_outcome_is_unknown_and_afterwards_it_works_again(own_nats: NatsServer) -> None:
+    settings = BusSettings(url=own_nats.url, timeout=0.3)
+    bus = await Bus.connect(settings, name="test", clock=SystemClock())
+    await bus.ensure_streams()
+    await own_nats.kill()
+    assert (await put(bus, "a")).outcome == "unknown"
+    assert not bus.connected
+    await own_nats.start(supervise=False)
+    async with asyncio.timeout(6):
+        await bus.link.until_connected()
+        assert (await put(bus, "a")).outcome == "stored"
+    assert bus.link.outages == 1
+    await bus.close()
+
+
+async def test_what_waits_for_an_answer_learns_of_a_lost_connection_at_once(own_nats: NatsServer) -> None:
+    bus = await Bus.connect(BusSettings(url=own_nats.url, timeout=60), name="test", clock=SystemClock())
+    heard = asyncio.Event()
+
+    async def receive(_: object) -> None:
+        heard.set()
+
+    await bus.link.subscribe("silent", receive)
+    waiting = asyncio.create_task(bus.link.request("silent", b""))
+    await heard.wait()
+    await own_nats.kill()
+    async with asyncio.timeout(2):
+        with pytest.raises(Transient, match="connection to NATS was lost"):
+            await waiting
+    await bus.close()
+
+
+async def test_a_client_that_the_server_closed_for_good_is_replaced(own_nats: NatsServer) -> None:
+    bus = await Bus.connect(BusSettings(url=own_nats.url), name="test", clock=SystemClock())
+    await bus.ensure_streams()
+    epoch = bus.link.epoch
+    await bus.link._client._process_err("'Maximum Connections Exceeded'")
+    async with asyncio.timeout(6):
+        await bus.link.until_lost(epoch)
+        await bus.link.until_connected()
+    assert (await put(bus, "a")).outcome == "stored"
+    await bus.close()
+
+
+async def test_closing_while_the_server_is_down_ends_soon(own_nats: NatsServer) -> None:
+    bus = await Bus.connect(BusSettings(url=own_nats.url), name="test", clock=SystemClock())
+    await own_nats.kill()
+    async with asyncio.timeout(4):
+        await bus.close()
+
+
+async def test_five_thousand_changes_by_compare_and_set_in_flight_together(bus: Bus) -> None:
+    async def life(name: str) -> None:
+        sequence = 0
+        for version in range(1, 6):
+            published = await put(bus, name, version, expected=sequence)
+            assert published.outcome == "stored"
+            sequence = published.sequence
+
+    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+        for number in range(1000):
+            tasks.create_task(life(f"job-{number}"))
+    assert (await stream_state(bus.link, "OBJECTS")).messages == 1000
