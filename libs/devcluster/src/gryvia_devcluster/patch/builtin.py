@@ -124,7 +124,7 @@ _TYPES: dict[tuple[str, str], Node] = {
     ),
     ("", "ConfigMap"): _top(data=GRANULAR_MAP, binaryData=GRANULAR_MAP),
     ("", "Secret"): _top(data=GRANULAR_MAP, stringData=GRANULAR_MAP),
-    ("", "ServiceAccount"): _top(secrets=keyed("name", LEAF), imagePullSecrets=_LOCAL_REFERENCES),
+    ("", "ServiceAccount"): _top(secrets=keyed("name", LEAF)),
     ("", "PersistentVolumeClaim"): _top(spec=struct(_CLAIM_SPEC_FIELDS, inline=True), status=_CLAIM_STATUS),
     ("", "PersistentVolume"): _top(
         spec=struct({"capacity": GRANULAR_MAP, "claimRef": LEAF}, inline=True), status=_INLINE
@@ -154,6 +154,9 @@ _TYPES: dict[tuple[str, str], Node] = {
             inline=True,
         ),
         status=_INLINE,
+    ),
+    ("autoscaling", "HorizontalPodAutoscaler"): _top(
+        spec=struct({"scaleTargetRef": _INLINE}, inline=True), status=_STATUS
     ),
     ("networking.k8s.io", "NetworkPolicy"): _top(spec=struct({"podSelector": LEAF}, inline=True)),
     ("policy", "PodDisruptionBudget"): _top(spec=struct({"selector": LEAF}, inline=True), status=_STATUS),

@@ -47,7 +47,7 @@ def full_set(node: Node, value: Any) -> FieldSet:
     """The node of a value that appeared or vanished as a whole."""
     if not is_container(node, value) or not value:
         return {}
-    out: FieldSet = {} if node.inline else {MEMBER: {}}
+    out: FieldSet = {MEMBER: {}}
     for path, child, sub in children(node, value):
         out[path] = full_set(child, sub)
     return out
@@ -125,4 +125,7 @@ def _compare_child(path: str, node: Node, old: Any, new: Any, changed: FieldSet,
         if gone:
             removed[path] = gone
     elif _differs(old, new):
-        changed[path] = {}
+        changed[path] = full_set(node, new) if is_container(node, new) and old is not None else {}
+        below = {key: sub for key, sub in full_set(node, old).items() if key != MEMBER}
+        if below and not is_container(node, new):
+            removed[path] = below

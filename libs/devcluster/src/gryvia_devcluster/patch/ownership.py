@@ -176,7 +176,7 @@ def track_update(
     managed = decode(before)
     if not subresource and given is not None and given is not before:
         managed = {} if given in ([], [{}]) else decode(given) or managed
-    if live is not None and not managed:
+    if not managed and live and live.get("metadata", {}).get("uid"):
         return with_managed(new, {})
     node = topology(schema, group_kind)
     changed, removed = compare(node, without_managed(live) if live else EMPTY, without_managed(new))

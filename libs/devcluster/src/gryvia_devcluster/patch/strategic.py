@@ -56,12 +56,19 @@ def _merge_map(node: Node, original: Json, patch: Json) -> Json:
             live = current if isinstance(current, list) else []
             original[key] = _merge_list(child, live, value, orders.pop(key, None))
         else:
-            original[key] = value
+            original[key] = _replacement(value)
     for key, order in orders.items():
         child = node.fields.get(key) or node.elem or STRUCT
         if isinstance(original.get(key), list) and child.merge_key is not None:
             original[key] = _merge_list(child, original[key], [], order)
     return original
+
+
+def _replacement(value: Any) -> Any:
+    """A value that is not merged; a directive in a replaced list has nothing to act on and goes."""
+    if not isinstance(value, list):
+        return value
+    return [item for item in value if not (isinstance(item, dict) and DIRECTIVE in item)]
 
 
 def _retain(original: Json, patch: Json) -> None:

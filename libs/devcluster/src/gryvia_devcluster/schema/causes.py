@@ -33,7 +33,8 @@ def render(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return number(value)
-    return orjson.dumps(value).decode()
+    text = orjson.dumps(value).decode()
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def quote(text: str) -> str:

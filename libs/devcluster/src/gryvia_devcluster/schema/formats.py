@@ -15,10 +15,12 @@ from urllib.parse import urlsplit
 
 _UUID = "^[0-9a-f]{8}-?[0-9a-f]{4}-?%s[0-9a-f]{3}-?%s[0-9a-f]{3}-?[0-9a-f]{12}$"
 _HEX = "[0-9a-f]"
+_LETTER = r"[a-zA-Z0-9\u00a1-\uffff]"
 _PATTERNS = {
     "bsonobjectid": "^[0-9a-fA-F]{24}$",
     "hexcolor": "^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$",
-    "hostname": r"^([a-zA-Z0-9\u00a1-\uffff]([a-zA-Z0-9\u00a1-\uffff-]{0,61}[a-zA-Z0-9\u00a1-\uffff])?\.?)+$",
+    "hostname": rf"^({_LETTER}((-?{_LETTER}{{0,62}})?)|({_LETTER}([-a-zA-Z0-9\u00a1-\uffff]{{0,61}}{_LETTER})?\.)+"
+    r"[a-zA-Z\u00a1-\uffff]{2,63})$",
     "isbn10": "^(?:[0-9]{9}X|[0-9]{10})$",
     "isbn13": "^[0-9]{13}$",
     "k8sshortname": "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$",
@@ -77,7 +79,7 @@ def is_base64(text: str) -> bool:
         base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         return False
-    return True
+    return text != ""
 
 
 def is_address(text: str, version: int) -> bool:

@@ -42,6 +42,8 @@ class Structural:
         shown in them."""
         causes: list[Cause] = []
         check_value(self._root, obj, old, "", causes)
+        if causes:
+            causes = [cause for index, cause in enumerate(causes) if cause not in causes[:index]]
         if self._root.has_list_types:
             repeated = duplicates(self._root, obj, "")
             if repeated and not (old is not None and duplicates(self._root, old, "")):

@@ -44,11 +44,19 @@ class Program:
 
 def compile_expression(source: str, self_type: str) -> Program:
     """`self_type` is a CEL type in this module's notation: `string`, `list<int>`, `map<dyn>`. Raises CompileError."""
-    environment = _environment(self_type)
+    return _compile(_environment(self_type), source)
+
+
+def check_types(source: str, variables: dict[str, str]) -> str:
+    """The type of an expression over typed variables, which is only checked and never evaluated. Raises CompileError."""
+    return _compile(_build({name: _type(kind) for name, kind in variables.items()}), source).result
+
+
+def _compile(environment: Any, source: str) -> Program:
     try:
         return Program(environment.compile(source))
     except RuntimeError as failed:
-        text = re.sub(r"^[A-Z_]+: ", "", str(failed))
+        text = re.sub(r"^[A-Z_]+: ", "", str(failed)).replace("null_type", "null")
         raise CompileError(re.sub(r" \[[A-Z_]+\]$", "", text)) from failed
 
 
@@ -74,13 +82,13 @@ def _library() -> tuple[Any, Any]:
 
 @cache
 def _environment(self_type: str) -> Any:
-    cel, ext_optional = _library()
-
     kind = _type(self_type)
-    return cel.NewEnv(
-        variables={"self": kind, "oldSelf": kind, OLD_VALUES: cel.Type.List(cel.Type.DYN)},
-        extensions=[_kubernetes(), ext_optional.ExtOptional()],
-    )
+    return _build({"self": kind, "oldSelf": kind, OLD_VALUES: _type("list")})
+
+
+def _build(variables: dict[str, Any]) -> Any:
+    cel, ext_optional = _library()
+    return cel.NewEnv(variables=variables, extensions=[_kubernetes(), ext_optional.ExtOptional()])
 
 
 @cache
@@ -116,10 +124,12 @@ def _type(name: str) -> Any:
     return {
         "bool": kinds.BOOL,
         "double": kinds.DOUBLE,
+        "duration": kinds.DURATION,
         "dyn": kinds.DYN,
         "int": kinds.INT,
         "list": kinds.List(kinds.DYN),
         "string": kinds.STRING,
+        "timestamp": kinds.TIMESTAMP,
     }[name]
 
 

@@ -155,7 +155,6 @@ TEXT_FUNCTIONS: list[Declaration] = [
     ("substring", (_S, _I), _S, True, _substring),
     ("substring", (_S, _I, _I), _S, True, _substring),
     ("trim", (_S,), _S, True, str.strip),
-    ("reverse", (_S,), _S, True, lambda text: text[::-1]),
     ("join", (_L,), _S, True, "".join),
     ("join", (_L, _S), _S, True, lambda items, separator: separator.join(items)),
     ("format", (_S, _L), _S, True, _format),

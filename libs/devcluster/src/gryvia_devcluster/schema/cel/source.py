@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from gryvia_devcluster.schema.cel.engine import OLD_VALUES, CompileError
 from gryvia_devcluster.schema.node import Node
 
-_TOKENS = re.compile(
+TOKENS = re.compile(
     r"""(?P<text>[rRbB]{0,2}(?:\"\"\".*?\"\"\"|'''.*?'''|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'))"""
     r"""|(?P<comment>//[^\n]*)"""
     r"""|(?<![\w.])(?P<root>self|oldSelf)\b(?P<path>(?:\s*\.\s*\??\s*[A-Za-z_]\w*(?!\w*\s*\())*)""",
     re.DOTALL,
 )
-_HAS = re.compile(r"\bhas\s*\(\s*$")
+INSIDE_HAS = re.compile(r"\bhas\s*\(\s*$")
 _KEYWORDS = frozenset(
     ("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import")
     + ("let", "loop", "package", "namespace", "return", "var", "void", "while")
@@ -50,7 +50,7 @@ def prepare(expression: str, node: Node, *, optional_old: bool) -> Source:
     """Raises CompileError for a field that the schema of `self` does not have."""
     out: list[str] = []
     position, uses_old = 0, False
-    for token in _TOKENS.finditer(expression):
+    for token in TOKENS.finditer(expression):
         root = token["root"]
         if root is None:
             continue
@@ -60,7 +60,7 @@ def prepare(expression: str, node: Node, *, optional_old: bool) -> Source:
         if root == "oldSelf" and optional_old:
             out.append(f"{OLD_VALUES}[?0]{token['path']}")
         else:
-            inside_has = _HAS.search("".join(out)) is not None
+            inside_has = INSIDE_HAS.search("".join(out)) is not None
             out.append(_path(expression, token, node, inside_has))
     out.append(expression[position:])
     return Source("".join(out), uses_old)
@@ -70,9 +70,10 @@ def _path(expression: str, token: re.Match[str], node: Node, inside_has: bool) -
     text, current, offset = token["root"], node, token.end("root")
     wrapped = _read(current, text) if not inside_has else text
     for part in re.finditer(r"(\s*\.\s*\??\s*)(\w+)", token["path"]):
-        following = _step(current, part[2], is_root=current is node)
+        following = step(current, part[2], is_root=current is node)
         if following is None:
-            raise CompileError(_undefined(expression, offset + part.start(), part[2]))
+            place = expression.rindex("(", 0, token.start()) if inside_has else offset + part.start()
+            raise CompileError(error_at(expression, place, f"undefined field '{part[2]}'"))
         current = following
         wrapped = text = wrapped + part[0]
         if not inside_has:
@@ -83,7 +84,7 @@ def _path(expression: str, token: re.Match[str], node: Node, inside_has: bool) -
 _ANY = Node(raw={}, preserve=True)
 
 
-def _step(node: Node, name: str, *, is_root: bool) -> Node | None:
+def step(node: Node, name: str, *, is_root: bool) -> Node | None:
     for key, child in node.properties.items():
         if escape(key) == name:
             return child
@@ -102,9 +103,10 @@ def _read(node: Node, text: str) -> str:
     return wrapper.format(text) if wrapper else text
 
 
-def _undefined(expression: str, offset: int, name: str) -> str:
+def error_at(expression: str, offset: int, words: str) -> str:
+    """cel-go's rendering of an error at an offset of the source."""
     line = expression.count("\n", 0, offset)
     start = expression.rfind("\n", 0, offset) + 1
     shown = expression.split("\n")[line]
     column = offset - start
-    return f"ERROR: <input>:{line + 1}:{column + 1}: undefined field '{name}'\n | {shown}\n | {'.' * column}^"
+    return f"ERROR: <input>:{line + 1}:{column + 1}: {words}\n | {shown}\n | {'.' * column}^"
