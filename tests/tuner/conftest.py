@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+
 from gryvia_common.bus.events import DomainEvent
 from gryvia_common.kinds.aijob import AI_JOB
 from gryvia_common.kinds.autotuner import AUTO_TUNER, Trial

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from gryvia_common.kinds.autotuner import Trial
 from gryvia_common.kinds.trials import (
     ARCHIVE_KEY,
@@ -19,8 +22,6 @@ from gryvia_common.kinds.trials import (
     trial_number,
 )
 from gryvia_common.runtime.world import Refusal
-from hypothesis import given
-from hypothesis import strategies as st
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=12)
 RECORDS = st.builds(

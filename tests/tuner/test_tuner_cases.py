@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+
 from gryvia_common.kinds.aijob import AI_JOB
 from gryvia_common.runtime.world import Refusal
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 
-from gryvia_common.kinds.trials import history
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from gryvia_common.kinds.trials import history
 
 PHASES = ["Succeeded"] * 6 + ["Running", "Pending", "Failed", "Cancelled", "Rejected", "Preempted", "deleted"]
 STEPS = ["events", "delete 0", "delete 1", "apply 0", "apply 1", "apply 2", "status"]

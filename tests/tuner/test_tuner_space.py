@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from decimal import Decimal
 
 import numpy as np
-from gryvia_tuner.search import Known, Search, seed
-from gryvia_tuner.space import Choices, Continuous, Integers, Space
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+
+from gryvia_tuner.search import Known, Search, seed
+from gryvia_tuner.space import Choices, Continuous, Integers, Space
 
 FLOATS = st.floats(-1e12, 1e12, allow_nan=False)
 NAMES = st.integers(0, 5).map(lambda n: f"p{n}")
@@ -84,7 +86,7 @@ def test_the_grid_of_a_float_has_eleven_points_with_both_ends(dimension):
 def test_a_log_grid_is_spaced_by_ratio():
     dimension = Continuous("lr", 1e-5, 1.0, log=True)
     numbers = [float(dimension.level(index)) for index in range(11)]
-    ratios = [after / before for before, after in zip(numbers, numbers[1:], strict=False)]
+    ratios = [after / before for before, after in itertools.pairwise(numbers)]
     assert all(math.isclose(ratio, ratios[0], rel_tol=1e-4) for ratio in ratios)
 
 
