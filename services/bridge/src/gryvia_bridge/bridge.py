@@ -15,7 +15,7 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from gryvia_bridge.cluster import Cluster, ClusterChanged
-from gryvia_bridge.feed import Feed
+from gryvia_bridge.feed import Feed, read_stream
 from gryvia_bridge.guard import StreamGuard
 from gryvia_bridge.lease import Election, LeaseSettings
 from gryvia_bridge.metrics import BridgeMetrics
@@ -101,7 +101,7 @@ class Bridge:
                 await backoff.wait()
 
     async def _is_foreign(self, cluster: str) -> bool:
-        markers = [marker async for marker in self.bus.stored_headers(SYNC_WILDCARD)]
+        markers = await read_stream(self.bus, SYNC_WILDCARD)
         return bool(cluster) and any(marker.uid and marker.uid != cluster for marker in markers)
 
 

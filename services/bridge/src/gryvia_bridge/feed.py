@@ -101,6 +101,10 @@ class Feed:
     def living(self) -> int:
         return sum(not entry.deleted for entry in self._lane.table.values())
 
+    def messages(self) -> int:
+        """How many messages the stream holds of this type at least: tombstones run out."""
+        return self.living() + (1 if self._state.synced else 0)
+
     async def _read(self) -> Checkpoint:
         subjects = objects_filter(self._watched.plural)
         return checkpoint(await read_stream(self._bus, subjects))
@@ -115,8 +119,8 @@ class Feed:
             "ce-source": SOURCE,
         }
         published = await self._bus.publish(subject, b"", headers, expected_sequence=0)
-        if published.outcome == "unknown":
-            raise Transient(f"{subject}: it is not known whether the marker is stored")
+        if published.outcome in ("unknown", "duplicate"):
+            raise Transient(f"{subject}: the marker may not be stored ({published.outcome})")
 
 
 async def read_stream(bus: Bus, subject_filter: str) -> list[StoredObject]:

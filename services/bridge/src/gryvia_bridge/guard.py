@@ -49,7 +49,7 @@ class StreamGuard:
     async def look(self) -> Never:
         while True:
             await self._clock.sleep(LOOK)
-            expected = sum(feed.living() for feed, _ in self._feeds.values())
+            expected = sum(feed.messages() for feed, _ in self._feeds.values())
             reached = max((lane.highest_sequence for lane in self._publisher.lanes.values()), default=0)
             try:
                 state = await self._present()

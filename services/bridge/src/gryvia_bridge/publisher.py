@@ -134,8 +134,10 @@ class Publisher:
             except GryviaError as error:
                 await retry.pause(str(error))
                 continue
-            if published.outcome == "unknown":
-                await retry.pause("outcome unknown")
+            if published.outcome in ("unknown", "duplicate"):
+                # The compare-and-set is checked before the duplicate: a duplicate that passed it is not in the stream any more
+                # (purged within the duplicate window), and has to wait until the window is over.
+                await retry.pause(f"outcome {published.outcome}")
             elif published.outcome == "conflict":
                 self._metrics.conflicts.labels(change.plural).inc()
                 if stray:
