@@ -194,8 +194,11 @@ def _replace(
 
 
 def _only(rt: ResourceType, live: Json, new: Json, subresource: Subresource, *, owned: bool) -> Json:
-    """`new` limited to what this subresource may write; ownership is the server's unless `owned`."""
-    fields = (new if owned else live)["metadata"].get("managedFields")
+    """`new` limited to what this subresource may write. A writer of the main resource may edit managedFields (kubectl
+    does, when it goes over to server-side apply); one that leaves them out keeps them."""
+    fields = new["metadata"].get("managedFields")
+    if not owned and (subresource or fields is None):
+        fields = live["metadata"].get("managedFields")
     if subresource == "status":
         if "status" not in rt.subresources:
             raise ApiError("NotFound", "the server could not find the requested resource")
@@ -209,7 +212,7 @@ def _only(rt: ResourceType, live: Json, new: Json, subresource: Subresource, *, 
         if "status" in live:
             new["status"] = live["status"]
     new["metadata"].pop("managedFields", None)
-    if fields:
+    if fields is not None:
         new["metadata"]["managedFields"] = fields
     return new
 
