@@ -212,7 +212,7 @@ async def test_short_troubles_do_not_cost_the_lease(candidates):
     make("b")
     for turn in range(10):
         first.up = False
-        await clock.run_until(20 * turn + 8)
+        await clock.run_until(20 * turn + 6)
         first.up = True
         await clock.run_until(20 * turn + 20)
     assert first.periods == [[0.0]]

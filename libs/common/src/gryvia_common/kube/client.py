@@ -209,7 +209,7 @@ class Kube:
                 resource.path(namespace, name),
                 _key(namespace, name),
                 body=orjson.dumps(options),
-                repeatable=bool(uid),
+                repeatable=True,
             )
         )
 
