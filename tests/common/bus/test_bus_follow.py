@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -247,6 +248,40 @@ async def test_an_omitted_body_is_said_so(bus: Bus, recorder: Recorder) -> None:
     message = recorder.messages[0]
     assert (message.name, message.version, message.body, message.body_omitted) == ("a.b", 4, b"", True)
     task.cancel()
+
+
+async def test_more_than_a_batch_of_large_objects_arrives_whole(bus: Bus, recorder: Recorder) -> None:
+    body = b"x" * 900_000
+    for number in range(12):
+        headers = object_headers(f"uid-{number}", 1, "applied")
+        await bus.publish(f"gryvia.object.jobs.0.ns.job-{number}", body, headers)
+    await mark(bus)
+    task = following(bus, recorder)
+    await recorder.until(lambda r: "synced" in r.calls)
+    assert [len(message.body) for message in recorder.messages] == [900_000] * 12
+    task.cancel()
+
+
+async def test_a_password_is_read_again_at_every_attempt(tmp_path: Path, recorder: Recorder) -> None:
+    """A rotated secret needs no restart, and a wrong one is waited for, not died of."""
+    server = NatsServer(tmp_path / "nats", config="authorization { users: [{user: jobs, password: right}] }")
+    await server.start(supervise=False)
+    secret = tmp_path / "password"
+    secret.write_text("wrong")
+    settings = BusSettings(url=server.url, user="jobs", password_file=secret)
+    connecting = asyncio.create_task(Bus.connect(settings, name="test", clock=SystemClock()))
+    done, _ = await asyncio.wait((connecting,), timeout=1)
+    assert not done
+    secret.write_text("right\n")
+    async with asyncio.timeout(6):
+        bus = await connecting
+    await bus.ensure_streams()
+    await mark(bus)
+    task = following(bus, recorder)
+    await recorder.until(lambda r: "synced" in r.calls)
+    task.cancel()
+    await bus.close()
+    await server.stop()
 
 
 async def test_what_the_handler_raises_ends_the_following(bus: Bus) -> None:

@@ -182,7 +182,9 @@ class _Reader:
             self._reached_end()
 
     async def _pull_for_ever(self, loop: asyncio.AbstractEventLoop) -> Never:
-        request = orjson.dumps({"batch": _BATCH, "max_bytes": _BATCH_BYTES, "expires": int(_EXPIRES * 1e9)})
+        request = orjson.dumps(
+            {"batch": _BATCH, "max_bytes": max(_BATCH_BYTES, 2 * self.link.max_payload), "expires": int(_EXPIRES * 1e9)}
+        )
         subject = f"$JS.API.CONSUMER.MSG.NEXT.{self.stream}.{self.consumer}"
         while True:
             self.taken = 0
