@@ -43,6 +43,7 @@ async def make_ready(cluster: Any) -> None:
     for _ in range(20):
         await cluster.settle()
         cluster.finish_deletions()
+        await cluster.settle()
         pending = [p for p in cluster.pods() if p["status"]["phase"] == "Pending"]
         for pod in pending:
             cluster.run_pod(pod)

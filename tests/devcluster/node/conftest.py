@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +90,6 @@ class Machine:
 async def running(api: Registry, data_dir: Path, settings: Settings, images: Path | None) -> AsyncIterator[Machine]:
     node = Node(api, data_dir=data_dir, images_file=images, clock=RealClock(), settings=settings)
     async with asyncio.TaskGroup() as group:
-        from datetime import timedelta
-
         fast = ControllerSettings(job_backoff=timedelta(seconds=0.1))
         tasks = [
             group.create_task(node.run()),
@@ -132,3 +131,10 @@ async def machine(tmp_path: Path, settings: Settings) -> AsyncIterator[Machine]:
     images.write_text(IMAGES)
     async with running(new_registry(), tmp_path / "data", settings, images) as machine:
         yield machine
+
+
+@pytest.fixture
+def start(tmp_path: Path, settings: Settings) -> Callable[[], AbstractAsyncContextManager[Machine]]:
+    """Start a node on the same cluster and data directory; again after it has ended."""
+    api = new_registry()
+    return lambda: running(api, tmp_path / "data", settings, None)

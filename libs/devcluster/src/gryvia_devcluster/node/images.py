@@ -87,5 +87,5 @@ def make_bin_dir(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("python", "python3", f"python3.{sys.version_info.minor}"):
         script = folder / name
-        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+        script.write_text(f'#!/bin/sh\nunset PWD OLDPWD SHLVL _\nexec "{sys.executable}" "$@"\n')
         script.chmod(0o755)

@@ -123,6 +123,7 @@ class PodWorker:
             await container.run()
             if not container.record.succeeded:
                 return False
+        self._record.initialized = True
         for record in self._record.main:
             if isinstance(record.state, Waiting) and record.state.reason == "PodInitializing":
                 record.state = Waiting("ContainerCreating")
@@ -159,7 +160,7 @@ class PodWorker:
         first = "PodInitializing" if has_init else "ContainerCreating"
         init = [restore_record(spec, status, "PodInitializing", now) for spec in _init_specs(self.pod)]
         main = [restore_record(spec, status, first, now) for spec in self.pod["spec"]["containers"]]
-        return PodRecord(init=init, main=main, ip=ip, started=started)
+        return PodRecord(init=init, main=main, ip=ip, started=started, initialized=not has_init)
 
     def _container(self, spec: Json, record: ContainerRecord) -> Container:
         policy = self.pod["spec"].get("restartPolicy", "Always")

@@ -60,7 +60,8 @@ class ContainerRecord:
 
 @dataclass(slots=True)
 class PodRecord:
-    """`failure` is a verdict over the whole pod (reason, message) that overrules what its containers say."""
+    """`failure` is a verdict over the whole pod (reason, message) that overrules what its containers say; `initialized`
+    stays true once the init containers are through, whatever a sidecar does later."""
 
     init: list[ContainerRecord]
     main: list[ContainerRecord]
@@ -69,14 +70,4 @@ class PodRecord:
     volumes_ready: bool = False
     deleting: bool = False
     failure: tuple[str, str] | None = None
-
-    @property
-    def initialized(self) -> bool:
-        return all(_is_through(record) for record in self.init)
-
-
-def _is_through(record: ContainerRecord) -> bool:
-    """A sidecar is through when it has started; any other init container when it has succeeded."""
-    if record.sidecar:
-        return record.started
-    return record.succeeded
+    initialized: bool = False

@@ -44,6 +44,8 @@ def pod_phase(pod: Json, record: PodRecord) -> str:
         return "Failed" if ended else "Running"
     if not record.initialized:
         return _phase_while_initializing(record, policy)
+    if any(isinstance(r.state, Running) for r in record.init if r.sidecar) and ended:
+        return "Running"
     if record.deleting and ended:
         return "Succeeded" if all(r.succeeded for r in record.main) else "Failed"
     if any(isinstance(r.state, Waiting) and r.last is None for r in record.main):
@@ -66,7 +68,8 @@ def _phase_while_initializing(record: PodRecord, policy: str) -> str:
 
 def _conditions(old: Json, pod: Json, record: PodRecord, phase: str, now: datetime) -> list[Json]:
     over = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}.get(phase, "")
-    uninitialized = [r.name for r in record.init if not r.succeeded and not (r.sidecar and r.started)]
+    missing = [r.name for r in record.init if not r.succeeded and not (r.sidecar and r.started)]
+    uninitialized = [] if record.initialized else missing
     unready = [r.name for r in record.main if not r.ready] + [r.name for r in record.init if r.sidecar and not r.ready]
     ready_reason = over or "ContainersNotReady"
     ready_message = "" if over else f"containers with unready status: [{' '.join(unready)}]"

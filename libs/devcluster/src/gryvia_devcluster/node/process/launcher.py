@@ -58,7 +58,7 @@ class Launcher:
         while self._step():
             pass
         for pid in list(self._ids):
-            self._signal(pid, signal.SIGKILL)
+            self._end_session(pid)
 
     def _step(self) -> bool:
         for key, _ in self._selector.select():
@@ -158,11 +158,23 @@ class Launcher:
                 for reader, (starting, _, _) in list(self._starting.items()):
                     if starting == number:
                         self._finish_start(reader)
-                self._signal(pid, signal.SIGKILL)
                 del self._pids[number]
-            code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-            if number is not None:
-                self._send({"event": "exited", "id": number, "code": code})
+                self._send({"event": "exited", "id": number, "code": self._end_session(pid)})
+            else:
+                os.waitpid(pid, 0)
+
+    def _end_session(self, leader: int) -> int:
+        """Kill and reap what is left around a leader that has ended (its orphans are our children, as we are their
+        subreaper); the leader's exit code."""
+        self._signal(leader, signal.SIGKILL)
+        code = 0
+        while True:
+            try:
+                pid, status = os.waitpid(-leader, 0)
+            except ChildProcessError:
+                return code
+            if pid == leader:
+                code = os.waitstatus_to_exitcode(status)
 
     def _signal(self, pid: int, number: int, group: bool = True) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):

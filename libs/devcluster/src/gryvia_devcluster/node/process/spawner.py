@@ -97,6 +97,10 @@ class Spawner:
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
+    @property
+    def launcher_pid(self) -> int:
+        return self._child.pid
+
     async def start(self, spawn: Spawn) -> Process:
         """Returns when the program runs. Raises StartError."""
         self._sequence += 1
