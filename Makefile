@@ -1,0 +1,44 @@
+# The habits of the project. Every target installs what it needs into this clone first.
+.DEFAULT_GOAL := help
+.PHONY: help install demo up test lint types crds docs bench clean
+ARGS ?=
+ONLY ?=
+BIN := .venv/bin
+
+help: ## this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+install: ## everything the project needs, into this clone
+	@sh tools/bootstrap.sh
+
+demo: install ## the whole platform and real studies on it; ARGS=--once ends when they have
+	@$(BIN)/gryvia demo $(ARGS)
+
+up: install ## the platform without the demo's objects
+	@$(BIN)/gryvia up $(ARGS)
+
+test: install ## all tests
+	@$(BIN)/pytest $(ARGS)
+
+lint: install ## style, import rules, module sizes, each service installed alone
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check --quiet
+	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/python tools/check_modules.py
+	@$(BIN)/python tools/check_alone.py
+
+types: install ## strict types
+	@$(BIN)/mypy libs/common/src libs/devcluster/src libs/report/src services/*/src cli/src bench tools
+
+crds: install ## CRDs and the reference pages of the kinds, from the models; ARGS=--check only compares
+	@$(BIN)/python -m gryvia_common.kinds.generate $(ARGS)
+
+docs: install ## docs/events.md and docs/asyncapi.yaml from the event classes, and the pages of the kinds; ARGS=--check only compares
+	@$(BIN)/python -m gryvia_common.kinds.generate $(ARGS)
+	@$(BIN)/python -m gryvia_common.bus.generate $(ARGS)
+
+bench: install ## one JSON object a line for every measure; ONLY=name runs one
+	@$(BIN)/python -m bench $(ONLY)
+
+clean: ## what was installed and what a platform left
+	rm -rf .venv .tools .gryvia
