@@ -13,6 +13,7 @@ from gryvia_devcluster.schema import causes
 from gryvia_devcluster.schema.causes import Cause
 from gryvia_devcluster.schema.cel.engine import pattern_error
 from gryvia_devcluster.schema.contents import check_contents
+from gryvia_devcluster.schema.node import META_FIELDS
 from gryvia_devcluster.types import Json
 
 ROOT = "spec.validation.openAPIV3Schema"
@@ -82,13 +83,22 @@ def _check(schema: Any, path: str, level: str, out: list[Cause]) -> None:
         place = f"{path}.properties[{name}]"
         if level == "root" and name == "metadata":
             _check_metadata(sub, place, out)
-        else:
-            _check(sub, place, "field", out)
+            continue
+        _check(sub, place, "field", out)
+        wanted = "object" if name == "metadata" else "string"
+        is_resource = level == "root" or bool(schema.get("x-kubernetes-embedded-resource"))
+        if is_resource and name in META_FIELDS and isinstance(sub, dict) and sub.get("type") != wanted:
+            out.append(causes.invalid(f"{place}.type", sub.get("type", ""), f"must be {wanted}"))
     if schema.get("type") == "array" and schema.get("items") is None:
         out.append(causes.required(f"{path}.items", "must be specified"))
-    if schema.get("items") is not None:
+    if isinstance(schema.get("items"), list):
+        out.append(causes.forbidden(f"{path}.items", "items must be a schema object and not an array"))
+    elif schema.get("items") is not None:
         _check(schema["items"], f"{path}.items", "item", out)
     _check_branches(schema, path, out)
+    if level == "root":
+        # the real server asks for completeness of the root's own junctors only
+        _check_complete(schema, schema, path, path, out)
 
 
 def _check_forbidden(schema: Json, path: str, out: list[Cause]) -> None:
@@ -97,6 +107,8 @@ def _check_forbidden(schema: Json, path: str, out: list[Cause]) -> None:
         out.append(causes.forbidden(f"{path}.uniqueItems", text))
     if schema.get("$ref"):
         out.append(causes.forbidden(f"{path}.$ref", "$ref is not supported"))
+    if schema.get("additionalItems") is not None:
+        out.append(causes.forbidden(f"{path}.additionalItems", "additionalItems is not supported"))
     out.extend(
         causes.forbidden(f"{path}.{name}", f"{name} is not supported") for name in _FORBIDDEN if schema.get(name)
     )
@@ -115,7 +127,7 @@ def _check_type(schema: Json, path: str, level: str, out: list[Cause]) -> None:
         return
     if kind == "null":
         out.append(causes.forbidden(f"{path}.type", "type cannot be set to null, use nullable as an alternative"))
-    elif kind and kind not in TYPES:
+    if kind and kind not in TYPES:
         out.append(causes.not_supported(f"{path}.type", kind, list(TYPES)))
     if embedded and kind != "object":
         text = "must be object if x-kubernetes-embedded-resource is true"
@@ -145,9 +157,6 @@ def _check_extensions(schema: Json, path: str, out: list[Cause]) -> None:
             if schema.get(f"x-kubernetes-{name}"):
                 text = "must be false if x-kubernetes-int-or-string is true"
                 out.append(causes.invalid(f"{path}.x-kubernetes-{name}", True, text))
-        if schema.get("type"):
-            text = "must be empty if x-kubernetes-int-or-string is true"
-            out.append(causes.forbidden(f"{path}.type", text))
     if schema.get("x-kubernetes-embedded-resource") and not preserve and not schema.get("properties"):
         text = (
             "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields"
@@ -181,9 +190,7 @@ def _check_list_type(schema: Json, path: str, out: list[Cause]) -> None:
     if list_type not in ("atomic", "set", "map"):
         out.append(causes.not_supported(place, list_type, ["atomic", "set", "map"]))
     elif list_type != "map" and keys:
-        out.append(
-            causes.forbidden(f"{path}.x-kubernetes-list-map-keys", "must be empty if x-kubernetes-list-type is not map")
-        )
+        out.append(causes.invalid(place, list_type, "must be map if x-kubernetes-list-map-keys is non-empty"))
     elif list_type == "set":
         atomic = items.get("x-kubernetes-map-type") == "atomic" or items.get("x-kubernetes-list-type") == "atomic"
         if items.get("nullable"):
@@ -198,24 +205,30 @@ def _check_list_type(schema: Json, path: str, out: list[Cause]) -> None:
 
 
 def _check_map_keys(items: Json, keys: list[str], path: str, out: list[Cause]) -> None:
+    place = f"{path}.x-kubernetes-list-map-keys"
     if not keys:
-        text = "must not be empty if x-kubernetes-list-type is map"
-        out.append(causes.required(f"{path}.x-kubernetes-list-map-keys", text))
+        out.append(causes.required(place, "must not be empty if x-kubernetes-list-type is map"))
     if items.get("type") != "object":
         text = "must be object if parent array's x-kubernetes-list-type is map"
         out.append(causes.invalid(f"{path}.items.type", items.get("type", ""), text))
+    if items.get("nullable"):
+        out.append(causes.forbidden(f"{path}.items.nullable", "cannot be nullable when x-kubernetes-list-type is map"))
     properties = items.get("properties") or {}
-    for index, key in enumerate(keys):
-        place = f"{path}.x-kubernetes-list-map-keys[{index}]"
-        if key not in properties:
-            out.append(causes.invalid(place, key, "must be the name of an object property"))
-        elif properties[key].get("type") in ("array", "object"):
-            out.append(
-                causes.invalid(f"{path}.items.properties[{key}].type", properties[key]["type"], "must be a scalar type")
-            )
-        elif key not in (items.get("required") or ()) and properties[key].get("default") is None:
+    if not set(keys) <= set(properties):
+        out.append(causes.invalid(place, keys, "entries must all be names of item properties"))
+    if len(set(keys)) < len(keys):
+        out.append(causes.invalid(place, keys, "must not contain duplicate entries"))
+    for key in dict.fromkeys(keys):
+        sub, where = properties.get(key, {}), f"{path}.items.properties[{key}]"
+        if sub.get("type") in ("array", "object"):
+            text = "must be a scalar type if parent array's x-kubernetes-list-type is map"
+            out.append(causes.invalid(f"{where}.type", sub["type"], text))
+        if sub.get("nullable"):
+            text = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable"
+            out.append(causes.forbidden(f"{where}.nullable", text))
+        if sub and key not in (items.get("required") or ()) and sub.get("default") is None:
             text = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"
-            out.append(causes.required(f"{path}.items.properties[{key}].default", text))
+            out.append(causes.required(f"{where}.default", text))
 
 
 def _check_metadata(schema: Any, path: str, out: list[Cause]) -> None:
@@ -224,45 +237,55 @@ def _check_metadata(schema: Any, path: str, out: list[Cause]) -> None:
         out.append(causes.invalid(f"{path}.type", kind, "must be object"))
         return
     names = set(schema.get("properties") or ())
-    if not names <= {"name", "generateName"} or set(schema) - {"type", "properties", "description"}:
+    if not names <= {"name", "generateName"} or set(schema) - {"type", "properties", "default"}:
         text = "must not specify anything other than name and generateName, but metadata is implicitly specified"
         out.append(causes.forbidden(path, text))
 
 
+def _junctors(schema: Json) -> list[tuple[str, Json]]:
+    """The schemas below allOf, anyOf, oneOf and not, with their places."""
+    out = [
+        (f".{name}[{index}]", each)
+        for name in ("allOf", "anyOf", "oneOf")
+        for index, each in enumerate(schema.get(name) or ())
+    ]
+    return [*out, (".not", schema["not"])] if isinstance(schema.get("not"), dict) else out
+
+
 def _check_branches(schema: Json, path: str, out: list[Cause]) -> None:
-    spared = schema.get("x-kubernetes-int-or-string") and schema.get("anyOf") == _INT_OR_STRING
-    for name in ("allOf", "anyOf", "oneOf"):
-        for index, branch in enumerate(schema.get(name) or ()):
-            place = f"{path}.{name}[{index}]"
-            if name == "anyOf" and spared:
-                continue
-            if name == "allOf" and index == 0 and branch.get("anyOf") == _INT_OR_STRING:
-                branch = {key: value for key, value in branch.items() if key != "anyOf"}
-            _check_nested(branch, schema, place, path, out)
-    if schema.get("not") is not None:
-        _check_nested(schema["not"], schema, f"{path}.not", path, out)
+    for place, branch in _junctors(schema):
+        if place.startswith(".anyOf") and schema["anyOf"] == _INT_OR_STRING:
+            continue
+        if place == ".allOf[0]" and branch.get("anyOf") == _INT_OR_STRING:
+            branch = {key: value for key, value in branch.items() if key != "anyOf"}
+        _check_nested(branch, path + place, out)
 
 
-def _check_nested(branch: Json, spine: Json | None, path: str, spine_path: str, out: list[Cause]) -> None:
-    """A schema in a logical junctor: value validations only, on fields that the structural part declares too."""
+def _check_nested(branch: Json, path: str, out: list[Cause]) -> None:
+    """A schema in a logical junctor: value validations only."""
     out.extend(causes.forbidden(f"{path}.{name}", text) for name, text in _NOT_NESTED.items() if branch.get(name))
     _check_forbidden(branch, path, out)
     for name, sub in (branch.get("properties") or {}).items():
-        place = f"{path}.properties[{name}]"
         if name == "metadata":
-            out.append(causes.forbidden(place, "must not be specified in a nested context"))
-        below = ((spine or {}).get("properties") or {}).get(name)
-        where = f"{spine_path}.properties[{name}]"
-        if below is None:
-            out.append(causes.required(where, f"because it is defined in {place}"))
-        _check_nested(sub, below, place, where, out)
+            text = "must not be specified in a nested context"
+            out.append(causes.forbidden(f"{path}.properties[{name}]", text))
+        _check_nested(sub, f"{path}.properties[{name}]", out)
     if isinstance(branch.get("items"), dict):
-        below = (spine or {}).get("items")
-        if below is None:
-            out.append(causes.required(f"{spine_path}.items", f"because it is defined in {path}.items"))
-        _check_nested(branch["items"], below, f"{path}.items", f"{spine_path}.items", out)
-    for name in ("allOf", "anyOf", "oneOf"):
-        for index, each in enumerate(branch.get(name) or ()):
-            _check_nested(each, spine, f"{path}.{name}[{index}]", spine_path, out)
-    if isinstance(branch.get("not"), dict):
-        _check_nested(branch["not"], spine, f"{path}.not", spine_path, out)
+        _check_nested(branch["items"], f"{path}.items", out)
+    for place, each in _junctors(branch):
+        _check_nested(each, path + place, out)
+
+
+def _check_complete(branch: Json, spine: Json | None, path: str, spine_path: str, out: list[Cause]) -> None:
+    """What a junctor restricts has to be declared by the structural part too."""
+    if spine is None:
+        out.append(causes.required(spine_path, f"because it is defined in {path}"))
+        return
+    if branch is not spine:
+        for name, sub in (branch.get("properties") or {}).items():
+            below = (spine.get("properties") or {}).get(name)
+            _check_complete(sub, below, f"{path}.properties[{name}]", f"{spine_path}.properties[{name}]", out)
+        if isinstance(branch.get("items"), dict):
+            _check_complete(branch["items"], spine.get("items"), f"{path}.items", f"{spine_path}.items", out)
+    for place, each in _junctors(branch):
+        _check_complete(each, spine, path + place, spine_path, out)

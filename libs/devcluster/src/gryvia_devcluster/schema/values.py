@@ -42,7 +42,8 @@ def check_value(node: Node, value: Any, old: Any, path: str, out: list[Cause]) -
 
 
 def _in_enum(value: Any, allowed: list[Any]) -> bool:
-    """kube-openapi converts a number to the type of the allowed value first: 1.5 is in an enum that has the integer 1."""
+    """kube-openapi converts a number to the type of the allowed value first: 1.5 is in an enum that has the integer
+    1."""
     for each in allowed:
         same = int(value) == each if isinstance(value, float) and type(each) is int else each == value
         if same and isinstance(each, bool) is isinstance(value, bool):

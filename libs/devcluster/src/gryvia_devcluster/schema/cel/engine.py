@@ -65,8 +65,20 @@ def pattern_error(pattern: str) -> str | None:
     try:
         _pattern_probe().evaluate(pattern, None)
     except EvaluationError as failed:
-        return str(failed).removeprefix("invalid regular expression: ")
+        words, _, part = str(failed).removeprefix("invalid regular expression: ").partition(": ")
+        return f"{_GO_WORDS.get(words, words)}: `{part}`" if part else words
     return None
+
+
+# RE2's words where Go's regexp has others for the same refusal.
+_GO_WORDS = {
+    "missing )": "missing closing )",
+    "missing ]": "missing closing ]",
+    "unexpected )": "unexpected )",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "invalid repetition size": "invalid repeat count",
+    "no argument for repetition operator": "missing argument to repetition operator",
+}
 
 
 @cache

@@ -82,18 +82,22 @@ def _path(expression: str, token: re.Match[str], node: Node, inside_has: bool) -
 
 
 _ANY = Node(raw={}, preserve=True)
+_METADATA = Node(raw={}, types=("object",), properties={"name": _ANY, "generateName": _ANY})
 
 
 def step(node: Node, name: str, *, is_root: bool) -> Node | None:
+    """The node of a field, None where the schema has none. Of metadata only the names can be seen."""
+    if node.embedded and name == "metadata":
+        return _METADATA
     for key, child in node.properties.items():
         if escape(key) == name:
             return child
     if isinstance(node.additional, Node):
         return node.additional
-    if node.embedded and name in ("apiVersion", "kind", "metadata"):
+    if node.embedded and name in ("apiVersion", "kind"):
         return _ANY
     declared = bool(node.properties) or (is_root and node.types == ("object",))
-    return None if declared and not node.preserve else _ANY
+    return None if declared else _ANY
 
 
 def _read(node: Node, text: str) -> str:

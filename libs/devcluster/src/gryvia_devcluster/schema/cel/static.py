@@ -31,7 +31,13 @@ def check_rule_types(node: Node, rule: Json) -> None:
         return
     if _result(text, node) not in ("BOOL", None):
         raise CompileError("cel expression must evaluate to a bool")
-    if rule.get("messageExpression") and _result(rule["messageExpression"], node) not in ("STRING", "DYN", None):
+
+
+def check_message_types(node: Node, rule: Json) -> None:
+    """The same for the messageExpression."""
+    if rule.get("optionalOldSelf"):
+        return
+    if _result(rule["messageExpression"], node) not in ("STRING", "DYN", None):
         raise CompileError("messageExpression must evaluate to a string")
 
 
