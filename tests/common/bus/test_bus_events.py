@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -47,14 +46,14 @@ class Reading:
     """An open subscription, one event at a time."""
 
     def __init__(self, bus: Bus, *filters: tuple[str, str], since: Since = "all") -> None:
-        self._events: AsyncIterator[ReceivedEvent] = subscribe_events(bus, filters or (("*", "*"),), since=since)
+        self._events = subscribe_events(bus, filters or (("*", "*"),), since=since)
 
     async def take(self, count: int) -> list[ReceivedEvent]:
         async with asyncio.timeout(10):
             return [await anext(self._events) for _ in range(count)]
 
     async def close(self) -> None:
-        await self._events.aclose()  # type: ignore[attr-defined]
+        await self._events.aclose()
 
 
 def leaves(cls: type[DomainEvent]) -> set[type[DomainEvent]]:

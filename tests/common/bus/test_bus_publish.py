@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+from pathlib import Path
 
+import nkeys
 import pytest
 from nats.js.api import StreamConfig
 
@@ -134,15 +138,58 @@ async def test_what_waits_for_an_answer_learns_of_a_lost_connection_at_once(own_
     await bus.close()
 
 
-async def test_a_client_that_the_server_closed_for_good_is_replaced(own_nats: NatsServer) -> None:
-    bus = await Bus.connect(BusSettings(url=own_nats.url), name="test", clock=SystemClock())
+async def test_a_client_that_the_server_threw_out_comes_back_with_its_new_password(tmp_path: Path) -> None:
+    """nats-py closes for ever on a revoked user; the bus replaces the client."""
+    server = NatsServer(tmp_path / "nats", config="authorization { users: [{user: jobs, password: old}] }")
+    await server.start(supervise=False)
+    secret = tmp_path / "password"
+    secret.write_text("old")
+    settings = BusSettings(url=server.url, user="jobs", password_file=secret)
+    bus = await Bus.connect(settings, name="test", clock=SystemClock())
     await bus.ensure_streams()
     epoch = bus.link.epoch
-    await bus.link._client._process_err("'Maximum Connections Exceeded'")
+    secret.write_text("new")
+    config = server.data_dir / "nats-server.conf"
+    config.write_text(config.read_text().replace("password: old", "password: new"))
+    assert server.pid is not None
+    os.kill(server.pid, signal.SIGHUP)
     async with asyncio.timeout(6):
         await bus.link.until_lost(epoch)
         await bus.link.until_connected()
     assert (await put(bus, "a")).outcome == "stored"
+    await bus.close()
+    await server.stop()
+
+
+async def test_an_nkey_is_enough_to_connect(tmp_path: Path) -> None:
+    seed = nkeys.encode_seed(os.urandom(32), nkeys.PREFIX_BYTE_USER)
+    user = nkeys.from_seed(bytearray(seed)).public_key.decode()
+    (tmp_path / "user.nk").write_bytes(seed)
+    server = NatsServer(tmp_path / "nats", config=f"authorization {{ users: [{{nkey: {user}}}] }}")
+    await server.start(supervise=False)
+    settings = BusSettings(url=server.url, nkey_file=tmp_path / "user.nk")
+    async with asyncio.timeout(6):
+        bus = await Bus.connect(settings, name="test", clock=SystemClock())
+    await bus.ensure_streams()
+    await bus.close()
+    await server.stop()
+
+
+async def test_without_a_stream_it_is_sure_that_nothing_was_stored(bus: Bus) -> None:
+    await call(bus.link, "STREAM.DELETE.OBJECTS")
+    with pytest.raises(Transient, match="the stream is missing"):
+        await put(bus, "a")
+
+
+async def test_a_stream_made_anew_for_another_cluster_is_empty(nats_url: str) -> None:
+    bus = await Bus.connect(BusSettings(url=nats_url, storage="file"), name="test", clock=SystemClock())
+    await bus.ensure_streams()
+    for _ in range(10):
+        await put(bus, "old")
+        before = await stream_state(bus.link, "OBJECTS")
+        await bus.recreate_objects()
+        after = await stream_state(bus.link, "OBJECTS")
+        assert (after.messages, after.created != before.created) == (0, True)
     await bus.close()
 
 

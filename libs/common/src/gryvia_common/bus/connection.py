@@ -16,8 +16,8 @@ import orjson
 
 from gryvia_common.bus.cloudevents import event_message
 from gryvia_common.bus.events import DomainEvent
-from gryvia_common.bus.jetstream import as_error, last_message
-from gryvia_common.bus.link import Link
+from gryvia_common.bus.jetstream import as_error, call, last_message
+from gryvia_common.bus.link import Link, NoResponders
 from gryvia_common.bus.objects import MESSAGE_ID_HEADER, OP_HEADER, StoredObject, stored_object
 from gryvia_common.bus.pull import Delivery, read_to_end
 from gryvia_common.bus.settings import BusSettings
@@ -73,6 +73,14 @@ class Bus:
         await ensure_stream(self.link, objects_config(self.link.settings))
         await ensure_stream(self.link, events_config(self.link.settings))
 
+    async def recreate_objects(self) -> None:
+        """An empty OBJECTS stream in place of the present one, for when the cluster behind it is another one. Every
+        follower begins anew. Purged first: a file stream deleted and made again at once can come back with its
+        messages."""
+        await call(self.link, f"STREAM.PURGE.{OBJECTS}")
+        await call(self.link, f"STREAM.DELETE.{OBJECTS}")
+        await self.ensure_streams()
+
     async def publish(
         self, subject: str, body: bytes, headers: Mapping[str, str], *, expected_sequence: int | None = None
     ) -> Published:
@@ -84,6 +92,8 @@ class Bus:
             sent[_EXPECTED_SEQUENCE] = str(expected_sequence)
         try:
             answer = await self.link.request(subject, body, sent)
+        except NoResponders:
+            raise
         except Transient:
             return Published("unknown", 0)
         reply = orjson.loads(answer.data)

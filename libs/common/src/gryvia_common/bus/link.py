@@ -33,6 +33,10 @@ _NO_RESPONDERS = "503"
 log = structlog.get_logger(__name__)
 
 
+class NoResponders(Transient):
+    """Nobody listens on the subject: nothing was stored, and nothing will be."""
+
+
 class Link:
     """See the module's docstring. `outages` counts for the metrics; `generation` counts clients, whose
     subscriptions outlive a reconnection but not the client."""
@@ -143,7 +147,7 @@ class Link:
         finally:
             del self._waiting[token]
         if message.headers is not None and message.headers.get("Status") == _NO_RESPONDERS:
-            raise Transient(f"nobody answers on {subject}: JetStream is not ready or the stream is missing")
+            raise NoResponders(f"nobody answers on {subject}: JetStream is not ready or the stream is missing")
         return message
 
     async def _await_connection(self, timeout: float | None) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Never
@@ -36,7 +36,7 @@ log = structlog.get_logger(__name__)
 
 async def subscribe_events(
     bus: Bus, filters: Sequence[tuple[str, str]] = (("*", "*"),), *, since: Since = "new"
-) -> AsyncIterator[ReceivedEvent]:
+) -> AsyncGenerator[ReceivedEvent, None]:
     """The events of each (noun, verb) of `filters`, `*` for any, for ever. `since`: only what comes from now on, all
     that the stream keeps, or what came since a time. Close the iterator (or cancel the task) to stop."""
     queue: asyncio.Queue[ReceivedEvent] = asyncio.Queue()
