@@ -69,6 +69,7 @@ def test_a_failed_pod_is_retried_and_running_never_regresses(cluster):
     c.settle()
     assert c.phase == "Running"
     assert c.status["retries"] == 1
+    assert "retry 1 of 1" in c.status["message"]
     c.make_pods()
     c.settle()
     assert c.phase == "Running"
@@ -88,6 +89,7 @@ def test_a_disruption_uses_up_no_retry(cluster):
     pod = run_to_running(c)
     c.end(pod, code=137, disrupted=True)
     c.settle()
+    assert "no retry is used" in c.status["message"]
     c.make_pods()
     c.settle()
     assert c.phase == "Running"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gryvia_common.errors import Gone, Transient
 from gryvia_common.kinds.aijob import METRIC_HISTORY, MetricPoint
+from gryvia_common.kube.resources import PODS
 from gryvia_common.numbers import parse_decimal
 from gryvia_jobs.actions import ANSWER_LIMIT
 from gryvia_jobs.history import add_point
@@ -132,6 +133,24 @@ def test_a_restarted_service_keeps_the_course_of_the_run(cluster):
     assert c.status["metrics"]["loss"] == 0.05
 
 
+def test_a_lost_node_starts_the_metrics_anew_though_no_retry_is_used(cluster):
+    """The lost pod is deleted with its node; nothing but MetricsReported tells the next attempt from it."""
+    c = cluster({})
+    pod = running(c)
+    c.say(pod, report(step=50, loss=0.01))
+    c.settle()
+    c.remove(PODS, pod["metadata"]["name"])
+    c.settle()
+    c.make_pods()
+    c.settle()
+    second = c.pods()[0]
+    c.start(second)
+    c.say(second, report(step=60, loss=0.9))
+    c.settle()
+    assert [p["step"] for p in c.status["metrics"]["history"]] == [60]
+    assert second["metadata"]["name"] in c.condition("MetricsReported")["message"]
+
+
 def test_only_the_first_pod_of_a_distributed_run_speaks(cluster):
     c = cluster({"distributed": {"enabled": True, "nodes": 3}})
     c.settle()
@@ -233,12 +252,15 @@ def test_a_burst_above_the_answer_limit_is_read_to_its_end(cluster):
 
 def test_the_log_of_an_old_run_is_read_less_often(cluster):
     c = cluster({})
-    running(c)
+    pod = running(c)
     intervals = []
     for seconds in (0, 50, 3600):
         c.later(seconds)
         intervals.append(c.plan().actions[0].every)
-    assert intervals == [1.0, 5.0, 15.0]
+    c.say(pod, report(loss=1))
+    c.settle()
+    intervals.append(c.plan().actions[0].every)
+    assert intervals == [1.0, 5.0, 60.0, 15.0]
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))

@@ -82,7 +82,13 @@ class Pod:
     def started_at(self) -> datetime | None:
         state: Json = self.container.get("state") or {}
         text = (state.get("running") or state.get("terminated") or {}).get("startedAt")
-        return parse_timestamp(text) if text else None
+        moment = parse_timestamp(text) if text else None
+        # A container that could not be started is said to have started in 1970.
+        return moment if moment and moment.year > 1970 else None
+
+    @property
+    def age_order(self) -> tuple[str, str]:
+        return str(metadata(self.raw).get("creationTimestamp") or ""), self.name
 
     def _is(self, condition: str) -> bool:
         return (self.conditions.get(condition) or {}).get("status") == "True"
@@ -152,11 +158,11 @@ class Observed:
         if not pods:
             return None
         lowest = min(pod.index for pod in pods)
-        return max((pod for pod in pods if pod.index == lowest), key=_age_order)
+        return max((pod for pod in pods if pod.index == lowest), key=lambda pod: pod.age_order)
 
     def last_failure(self) -> Pod | None:
         failed = [pod for pod in self.pods if pod.phase == "Failed" and not pod.disrupted]
-        return max(failed, key=_age_order, default=None)
+        return max(failed, key=lambda pod: pod.age_order, default=None)
 
 
 def observe(job: Job, world: World) -> Observed:
@@ -183,7 +189,3 @@ def _index(raw: Json) -> int:
             return int(text)
     tail = str(metadata(raw)["name"]).rpartition("-")[2]
     return int(tail) if tail.isdigit() else 0
-
-
-def _age_order(pod: Pod) -> tuple[str, str]:
-    return str(metadata(pod.raw).get("creationTimestamp") or ""), pod.name

@@ -76,7 +76,20 @@ def active_message(job: Job, found: Observed, phase: JobPhase) -> str:
         if queue:
             return f"waits for Kueue to admit it (LocalQueue {queue})"
         return "suspended; set spec.suspend to false to let it run"
-    return trouble(job, found)[1]
+    return trouble(job, found)[1] or _retrying(found)
+
+
+def _retrying(found: Observed) -> str:
+    """What became of the last pod, until the next one is ready."""
+    ended = [pod for pod in found.pods if pod.phase == "Failed"]
+    if found.ready or not ended:
+        return ""
+    last = max(ended, key=lambda pod: pod.age_order)
+    if last.disrupted:
+        return f"pod {last.name} was lost with its node or evicted; it is replaced and no retry is used"
+    limit = ((found.workload or {}).get("spec") or {}).get("backoffLimit", 0)
+    said = _last_words(last)
+    return f"retry {found.failures} of {limit}; {said}" if said and found.failures <= limit else said
 
 
 def failure_message(found: Observed) -> str:

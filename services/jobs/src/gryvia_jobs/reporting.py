@@ -1,8 +1,9 @@
 """What a job has reported, out of its log, its termination message and its annotations, and what is still to be read.
 
-Only one attempt counts: the newest of the leading pod. What stands in the status is carried on only while there has been no
-other attempt (after a restart of the service the log is read again, but not all of it), so no number of a failed attempt ever
-becomes the result of the next. A job that ended keeps its phase until the rest of its log is read, or cannot be read.
+Only one attempt counts: the newest of the leading pod. The condition MetricsReported says which one the status is about, and
+what stands there is carried on only for that one (after a restart of the service the log is read again, but not all of
+it), so no number of a failed attempt ever becomes the result of the next. A job that ended keeps its phase until the rest
+of its log is read, or cannot be read.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from gryvia_common.kinds.aijob import JobMetrics
+from gryvia_common.kinds.conditions import find_condition
 from gryvia_common.runtime.plan import Action
 from gryvia_common.runtime.world import World
 from gryvia_jobs.actions import READ_LOG, LogReading
@@ -20,15 +22,17 @@ from gryvia_jobs.observed import Observed, Pod
 from gryvia_jobs.workload import CONTAINER, Job
 
 MOST_FAILURES = 3
-SOONEST, LATEST, SHARE = 1.0, 15.0, 0.1
+SOONEST, LATEST, SILENT, SHARE = 1.0, 15.0, 60.0, 0.1
 AT_ONCE, RETRY = 0.1, 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`unread`: the job has ended and the end of its log is still to come."""
+    """`source`: what the metrics are of, empty when that is as it was. `unread`: the job has ended and the end of its log is
+    still to come."""
 
     metrics: JobMetrics | None
+    source: str = ""
     notes: tuple[str, ...] = ()
     actions: tuple[Action, ...] = ()
     unread: bool = False
@@ -45,7 +49,8 @@ def report(job: Job, found: Observed, world: World, now: datetime) -> Report:
     given_up = bool(observation and not log.complete and (observation.error or log.failures >= MOST_FAILURES))
     ended = bool(pod.terminated) and pod.ended
     done = ended and (log.complete or given_up)
-    reading = _joined(job, found, pod, log) if observation else _standing(job)
+    source = f"read from the log of pod {pod.name}, run {pod.restarts + 1}" if observation else ""
+    reading = _joined(job, source, log) if observation else _standing(job)
     error = (observation.error if observation else "") or log.error
     if done and error:
         reading = replace(
@@ -60,16 +65,18 @@ def report(job: Job, found: Observed, world: World, now: datetime) -> Report:
             "ended": ended,
             "patterns": job.spec.metric_patterns or {},
         },
-        every=_last_read(log) if ended else interval(pod, now),
+        every=_last_read(log) if ended else interval(pod, log, now),
     )
     unread = found.verdict is not None and ended and not done
-    return _report(job, reading, pod, () if done else (action,), unread)
+    told = _report(job, reading, pod)
+    return replace(told, source=source, actions=() if done else (action,), unread=unread)
 
 
-def interval(pod: Pod, now: datetime) -> float:
-    """Seconds between reads: a tenth of the container's age, so that a short run is followed closely and a long one cheaply."""
+def interval(pod: Pod, log: LogReading, now: datetime) -> float:
+    """Seconds between reads: a tenth of the container's age, so that a short run is followed closely and a long one cheaply,
+    and one that has never reported anything more cheaply still."""
     age = (now - pod.started_at).total_seconds() if pod.started_at else 0.0
-    return min(max(age * SHARE, SOONEST), LATEST)
+    return min(max(age * SHARE, SOONEST), LATEST if log.reading.values else SILENT)
 
 
 def _last_read(log: LogReading) -> float:
@@ -84,10 +91,10 @@ def _standing(job: Job) -> Reading:
     return Reading(values=metrics.values, history=tuple(metrics.history or ()))
 
 
-def _joined(job: Job, found: Observed, pod: Pod, log: LogReading) -> Reading:
-    """The log's reading, with what was known before it where that is certainly of the same attempt."""
-    others = any(other.index == pod.index and other.name != pod.name for other in found.pods)
-    if others or pod.restarts or found.failures or job.status.retries:
+def _joined(job: Job, source: str, log: LogReading) -> Reading:
+    """The log's reading, with what the status knew before it where that is of the same attempt."""
+    noted = find_condition(job.status.conditions, "MetricsReported")
+    if noted is None or noted.message != source:
         return log.reading
     standing = _standing(job)
     first = log.reading.history[0].step if log.reading.history else None
@@ -96,17 +103,15 @@ def _joined(job: Job, found: Observed, pod: Pod, log: LogReading) -> Reading:
     return replace(log.reading, values=values, history=thin([*earlier, *log.reading.history]))
 
 
-def _report(
-    job: Job, reading: Reading, pod: Pod | None, actions: tuple[Action, ...] = (), unread: bool = False
-) -> Report:
+def _report(job: Job, reading: Reading, pod: Pod | None) -> Report:
     found, cut = termination_metrics(str(pod.terminated.get("message") or "")) if pod else ({}, "")
     annotated = annotation_metrics(job.annotations)
     reading = read_object(read_object(reading, found), annotated)
     notes = (*reading.notes, cut) if cut else reading.notes
-    return Report(_metrics(job, reading, annotated.get("throughput")), notes, actions, unread)
+    return Report(_metrics(reading, annotated.get("throughput")), notes=notes)
 
 
-def _metrics(job: Job, reading: Reading, throughput: str | None) -> JobMetrics | None:
+def _metrics(reading: Reading, throughput: str | None) -> JobMetrics | None:
     values = dict(reading.values or {})
     if not values and not throughput:
         return None

@@ -88,10 +88,11 @@ def _conditions(
     job: Job, found: Observed, phase: JobPhase, report: Report, ignored: Sequence[str], now: datetime
 ) -> list[Condition] | None:
     conditions = list(job.status.conditions or ())
-    said = [*_placement(job, found), *_readiness(job, found, phase), *_spec(job, found, ignored), *_metrics(report)]
+    said = [*_placement(job, found), *_readiness(job, found, phase), *_spec(job, found, ignored)]
+    said += _metrics(report, find_condition(conditions, "MetricsReported"))
     for one in said:
         conditions = _set(job, conditions, one, now)
-    for kind in {"FieldsIgnored", "SpecApplied", "MetricsValid"} - {kind for kind, *_ in said}:
+    for kind in {"FieldsIgnored", "SpecApplied", "MetricsReported", "MetricsValid"} - {kind for kind, *_ in said}:
         conditions = drop_condition(conditions, kind)
     return conditions or None
 
@@ -142,5 +143,11 @@ def _spec(job: Job, found: Observed, ignored: Sequence[str]) -> list[Found]:
     return said
 
 
-def _metrics(report: Report) -> list[Found]:
-    return [("MetricsValid", "False", "NotRead", "; ".join(report.notes))] if report.notes else []
+def _metrics(report: Report, noted: Condition | None) -> list[Found]:
+    said: list[Found] = []
+    if report.metrics is not None:
+        source = report.source or (noted.message if noted else "read from the annotations")
+        said.append(("MetricsReported", "True", "Reported", source))
+    if report.notes:
+        said.append(("MetricsValid", "False", "NotRead", "; ".join(report.notes)))
+    return said
