@@ -9,11 +9,13 @@ never. Keeping the newest n was rejected (the early rungs are lost), so was ever
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from gryvia_common.kinds.aijob import METRIC_HISTORY, MetricPoint
 
 POWER_BONUS = 8.0
+_POWERS_OF_3 = tuple(3**n for n in range(20))
 
 
 def add_point(history: Sequence[MetricPoint], step: int, values: dict[str, float]) -> tuple[MetricPoint, ...]:
@@ -38,11 +40,11 @@ def thin(points: Sequence[MetricPoint]) -> tuple[MetricPoint, ...]:
 def _worth(before: int, step: int, after: int) -> float:
     """How much of the curve is lost without this step: the logarithm of the gap it would leave."""
     gap = math.log((max(after, 0) + 1) / (max(before, 0) + 1))
-    return gap * POWER_BONUS if _first_at_power(before, step, 2) or _first_at_power(before, step, 3) else gap
+    return gap * POWER_BONUS if _passes_power(before, step) else gap
 
 
-def _first_at_power(before: int, step: int, base: int) -> bool:
-    power = 1
-    while power <= before:
-        power *= base
-    return step >= power
+def _passes_power(before: int, step: int) -> bool:
+    """Whether a power of 2 or 3 lies above `before` and not above `step`."""
+    if step.bit_length() > before.bit_length():
+        return True
+    return bisect_right(_POWERS_OF_3, step) > bisect_right(_POWERS_OF_3, before)

@@ -15,7 +15,7 @@ from gryvia_common.kinds.wire import QUANTITY_PATTERN
 from gryvia_common.kube.resources import STATEFUL_SETS
 from gryvia_jobs.environment import nodes, overridden
 from gryvia_jobs.metrics import compile_pattern
-from gryvia_jobs.workload import DATA_PATH, GPU, Job, has_service, seconds, workload_resource
+from gryvia_jobs.workload import DATA_PATH, GPU, QUEUE_LABEL, Job, has_service, seconds, workload_resource
 
 _QUANTITY = re.compile(QUANTITY_PATTERN)
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
@@ -95,9 +95,15 @@ def _unused_workload(job: Job, kueue: bool) -> Iterator[str]:
             "suspend": spec.suspend,
             "queueName": spec.queue_name is not None,
         }
-        yield from (f"spec.{field}: a StatefulSet has none" for field, is_set in unused.items() if is_set)
+        yield from (
+            f"spec.{field}: a StatefulSet runs for ever and has no such thing"
+            for field, is_set in unused.items()
+            if is_set
+        )
     elif spec.queue_name is not None and not kueue:
-        yield "spec.queueName: the Kueue integration is off (setting kueue-integration)"
+        yield "spec.queueName: the Kueue integration is off (setting GRYVIA_KUEUE_INTEGRATION)"
+    elif spec.suspend and (spec.queue_name is not None or QUEUE_LABEL in job.labels):
+        yield "spec.suspend: Kueue decides when a queued job runs"
     if spec.storage is None and str(spec.storage_request) != "100Gi":
         yield "spec.storageRequest: needs spec.storage"
 
@@ -121,7 +127,7 @@ def _unused_distributed(spec: GryviaAIJobSpec) -> Iterator[str]:
     if spec.network == "rdma" and not nccl:
         yield "spec.network: rdma sets up NCCL, which needs spec.distributed with another backend than gloo"
     if spec.network == "sriov":
-        yield "spec.network: sriov sets nothing up; name the network in the pod network of your cluster"
+        yield "spec.network: sriov changes nothing in the pods; the network plugin of the cluster decides"
     yield from (f"spec.env[{name}]: the platform sets it" for name in overridden(spec))
 
 
