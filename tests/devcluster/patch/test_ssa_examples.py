@@ -223,7 +223,7 @@ def test_only_kubectl_takes_over_from_client_side_apply_without_force() -> None:
     first = copy.deepcopy(config)
     first["metadata"]["annotations"] = {note: json.dumps(config)}
     live = track_update(None, first, manager="kubectl-client-side-apply", now=NOW, **THING)
-    with pytest.raises(ApiError, match='"kubectl-client-side-apply" using example.io/v1: .spec.size'):
+    with pytest.raises(ApiError, match=r'"kubectl-client-side-apply" using example.io/v1: .spec.size'):
         apply(live, thing(size=2), "other")
     changed = track_update(live, {**live, "spec": {"size": 7}}, manager="editor", now=LATER, **THING)
     with pytest.raises(ApiError, match=r'"editor" using example.io/v1: \.spec\.size'):

@@ -65,10 +65,12 @@ def _merge_map(node: Node, original: Json, patch: Json) -> Json:
 
 
 def _replacement(value: Any) -> Any:
-    """A value that is not merged; a directive in a replaced list has nothing to act on and goes."""
-    if not isinstance(value, list):
-        return value
-    return [item for item in value if not (isinstance(item, dict) and DIRECTIVE in item)]
+    """A value that is not merged: a directive in a replaced list has nothing to act on and goes, as nulls do."""
+    if isinstance(value, dict):
+        return {key: _replacement(each) for key, each in value.items() if each is not None and key[:1] != "$"}
+    if isinstance(value, list):
+        return [_replacement(item) for item in value if not (isinstance(item, dict) and DIRECTIVE in item)]
+    return value
 
 
 def _retain(original: Json, patch: Json) -> None:
