@@ -11,6 +11,7 @@ Ensuring is idempotent. What the platform's correctness rests on is put back (an
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -69,19 +70,32 @@ async def ensure_stream(link: Link, wanted: StreamConfig) -> None:
     try:
         present = (await stream_state(link, str(wanted.name))).config
     except Gone:
-        await call(link, f"STREAM.CREATE.{wanted.name}", config)
+        try:
+            await call(link, f"STREAM.CREATE.{wanted.name}", config)
+        except Terminal:
+            # Several start at once and somebody was faster; the server compares what it made of his request with ours
+            # as sent, and calls them different (10058). Look at what is there; a refusal of another kind comes again.
+            with contextlib.suppress(Gone):
+                await _mend(link, (await stream_state(link, str(wanted.name))).config, config)
+                return
+            raise
         log.info("bus_stream_created", stream=wanted.name)
         return
+    await _mend(link, present, config)
+
+
+async def _mend(link: Link, present: Mapping[str, Any], config: Mapping[str, Any]) -> None:
     drift = essential_drift(present, config)
     if not drift:
         return
-    log.warning("bus_stream_drift", stream=wanted.name, fields=drift)
+    name = config["name"]
+    log.warning("bus_stream_drift", stream=name, fields=drift)
     try:
-        await call(link, f"STREAM.UPDATE.{wanted.name}", {**present, **{field: config[field] for field in drift}})
+        await call(link, f"STREAM.UPDATE.{name}", {**present, **{field: config[field] for field in drift}})
     except Terminal as error:
         fields = ", ".join(f"{field} is {was!r} and must be {must!r}" for field, (was, must) in drift.items())
         raise Terminal(
-            f"NATS stream {wanted.name}: {fields}, and the server refuses the change ({error}); "
+            f"NATS stream {name}: {fields}, and the server refuses the change ({error}); "
             "delete the stream, its content is rebuilt",
             reason="StreamDrift",
         ) from error
