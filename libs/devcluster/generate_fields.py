@@ -32,7 +32,8 @@ ROOTS = {
     "storage.v1": "StorageClass",
     "scheduling.v1": "PriorityClass",
     "apiextensions.v1": "CustomResourceDefinition",
-    "authorization.v1": "SelfSubjectAccessReview",
+    "authorization.v1": "SelfSubjectAccessReview SelfSubjectRulesReview",
+    "authentication.v1": "SelfSubjectReview",
     "meta.v1": "DeleteOptions",
 }
 PLAIN = {

@@ -26,6 +26,11 @@ def k(kubectl: Any, namespace: str) -> Any:
         def fails(self, *arguments: str, stdin: str = "") -> str:
             return kubectl.fails("-n", namespace, *arguments, stdin=stdin)
 
+        def differs(self, *arguments: str, stdin: str = "") -> str:
+            done = kubectl.run("-n", namespace, *arguments, stdin=stdin)
+            assert done.returncode == 1, done.stderr
+            return str(done.stdout)
+
         def json(self, *arguments: str) -> Any:
             return json.loads(self("get", *arguments, "-o", "json"))
 
@@ -169,7 +174,9 @@ def test_dry_runs(k: Any) -> None:
     assert "NotFound" in k.fails("get", "wd", "a")
     k("create", "-f", "-", stdin=widget())
     k("delete", "wd", "a", "--dry-run=server")
-    k("apply", "--server-side", "--dry-run=server", "--force-conflicts", "-f", "-", stdin=widget(color="blue"))
+    dry = ("--server-side", "--dry-run=server", "--force-conflicts", "-f", "-", "-o", "jsonpath={.spec.color}")
+    assert k("apply", *dry, stdin=widget(color="blue")) == "blue"
+    assert "+  color: blue" in k.differs("diff", "-f", "-", stdin=widget(color="blue"))
     assert k.json("wd", "a")["spec"]["color"] == "red"
 
 

@@ -10,6 +10,7 @@ import orjson
 
 from gryvia_devcluster.api.catalog import Catalog
 from gryvia_devcluster.api.request import Reply, json_reply
+from gryvia_devcluster.api.reviews import REVIEWS
 from gryvia_devcluster.types import Json, ResourceType
 
 _VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
@@ -22,14 +23,6 @@ _SUBRESOURCES: dict[str, tuple[tuple[str, Json, list[str]], ...]] = {
     ),
     "namespaces": (("finalize", {"group": "", "version": "v1", "kind": "Namespace"}, ["update"]),),
 }
-_REVIEW = ResourceType(
-    group="authorization.k8s.io",
-    version="v1",
-    plural="selfsubjectaccessreviews",
-    kind="SelfSubjectAccessReview",
-    namespaced=False,
-    singular="selfsubjectaccessreview",
-)
 
 
 class Discovery:
@@ -49,7 +42,7 @@ class Discovery:
 
     def _groups(self) -> dict[str, dict[str, list[ResourceType]]]:
         groups: dict[str, dict[str, list[ResourceType]]] = {}
-        for rt in [*(served.rt for served in self._catalog.all()), _REVIEW]:
+        for rt in [*(served.rt for served in self._catalog.all()), *REVIEWS]:
             groups.setdefault(rt.group, {}).setdefault(rt.version, []).append(rt)
         return groups
 
@@ -107,7 +100,7 @@ def _subresources(rt: ResourceType) -> list[tuple[str, Json, list[str]]]:
 
 
 def _verbs(rt: ResourceType) -> list[str]:
-    return ["create"] if rt is _REVIEW else _VERBS
+    return ["create"] if rt in REVIEWS else _VERBS
 
 
 def _aggregated(groups: dict[str, dict[str, list[ResourceType]]]) -> Reply:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 
 import orjson
 
@@ -51,7 +53,7 @@ def page(store: Store, served: Served, namespace: str | None, query: Mapping[str
     else:
         entries = store.entries_at(resource, namespace, rv)
     if after is not None:
-        entries = [entry for entry in entries if entry.key > after]
+        entries = entries[bisect_right(entries, after, key=attrgetter("key")) :]
     if label or field:
         entries = [entry for entry in entries if label.matches(entry.obj) and field.matches(entry.obj)]
     metadata: Json = {"resourceVersion": str(rv)}

@@ -27,7 +27,7 @@ from gryvia_devcluster.api.paths import Target, parse
 from gryvia_devcluster.api.podlogs import LogRequest
 from gryvia_devcluster.api.registry import Registry
 from gryvia_devcluster.api.request import MAX_BODY, Reply, json_reply, read_body
-from gryvia_devcluster.api.reviews import access_review, evict
+from gryvia_devcluster.api.reviews import answer_review, evict, find_review
 from gryvia_devcluster.api.verbs import Verbs
 from gryvia_devcluster.api.watching import Watch
 from gryvia_devcluster.errors import ApiError
@@ -36,7 +36,6 @@ from gryvia_devcluster.types import PodLogs
 log = logging.getLogger(__name__)
 
 _HEALTH = ("/healthz", "/livez", "/readyz")
-_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
 class PortTaken(Exception):
@@ -119,8 +118,8 @@ class ApiServer:
         target = parse(path)
         if target is None:
             return self._meta(request, path)
-        if path == _REVIEWS and request.method == "POST":
-            return json_reply(access_review(await read_body(request)), 201)
+        if request.method == "POST" and (review := find_review(target)):
+            return json_reply(answer_review(review, await read_body(request)), 201)
         served = self._registry.catalog.find(target.group, target.version, target.plural)
         if served is None:
             raise ApiError("NotFound", "the server could not find the requested resource")

@@ -144,7 +144,7 @@ class Verbs:
         meta = obj["metadata"]
         key = Key(meta.get("namespace") or "", meta["name"])
         entry = self._registry.store.get(rt.group_resource, key)
-        if entry is None or meta.get("resourceVersion") != str(entry.rv):
+        if entry is None or entry.obj is not obj:
             entry = Entry(key, 0, obj)
         return Reply(self._render(rt, request, query).one(entry), code)
 
