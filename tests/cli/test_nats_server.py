@@ -69,6 +69,23 @@ async def test_a_crash_is_followed_by_a_restart_on_the_same_port(tmp_path: Path)
     await server.stop()
 
 
+async def test_a_server_left_behind_by_a_killed_platform_is_ended_first(tmp_path: Path) -> None:
+    left = NatsServer(tmp_path)
+    await left.start(supervise=False)
+    server = NatsServer(tmp_path)
+    await server.start(supervise=False)
+    assert left.pid is None or await asyncio.wait_for(left._process.wait(), 5) is not None  # type: ignore[union-attr]
+    assert server.pid is not None
+    await server.stop()
+
+
+async def test_a_stranger_with_the_noted_process_number_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "nats-server.pid").write_text(str(os.getpid()))
+    server = NatsServer(tmp_path)
+    await server.start(supervise=False)
+    await server.stop()
+
+
 async def test_a_bad_configuration_is_told_in_the_servers_own_words(tmp_path: Path) -> None:
     server = NatsServer(tmp_path, config="no_such_option: 1")
     with pytest.raises(Terminal, match="no_such_option"):

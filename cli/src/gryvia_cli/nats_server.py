@@ -60,9 +60,18 @@ class NatsServer:
     def log_file(self) -> Path:
         return self.data_dir / "nats-server.log"
 
+    @property
+    def config_file(self) -> Path:
+        return self.data_dir / "nats-server.conf"
+
+    @property
+    def pid_file(self) -> Path:
+        return self.data_dir / "nats-server.pid"
+
     async def start(self, *, supervise: bool = True) -> None:
         """Returns when JetStream is ready. Raises Terminal when the port is taken or there is no binary. `supervise`:
         start it again whenever it ends by itself."""
+        await self._end_orphan()
         _check_port(self.port)
         await self._spawn()
         if supervise:
@@ -94,13 +103,32 @@ class NatsServer:
             process.kill()
             await process.wait()
 
+    async def _end_orphan(self) -> None:
+        """A platform that was killed leaves its server behind, and two servers must not share a data directory."""
+        try:
+            pid = int(self.pid_file.read_text())
+        except (OSError, ValueError):
+            return
+        if str(self.config_file) not in await _command_line(pid):
+            return
+        log.warning("nats_server_left_behind", pid=pid)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+            async with asyncio.timeout(_STOP_SECONDS):
+                await self._until_gone(pid)
+
+    async def _until_gone(self, pid: int) -> None:
+        while True:
+            if str(self.config_file) not in await _command_line(pid):
+                return
+            await asyncio.sleep(_POLL_SECONDS)
+
     async def _spawn(self) -> None:
         self.data_dir.mkdir(parents=True, exist_ok=True)
-        config = self.data_dir / "nats-server.conf"
-        config.write_text(self._configuration())
+        self.config_file.write_text(self._configuration())
         with self.log_file.open("ab") as output:
             self._process = await asyncio.create_subprocess_exec(
-                _binary(), "-c", str(config), stdin=asyncio.subprocess.DEVNULL, stdout=output, stderr=output
+                _binary(), "-c", str(self.config_file), stdin=asyncio.subprocess.DEVNULL, stdout=output, stderr=output
             )
         await self._until_ready(self._process)
 
@@ -109,6 +137,7 @@ class NatsServer:
             (
                 f"host: 127.0.0.1\nport: {self.port}",
                 'server_name: "gryvia"',
+                f'pid_file: "{self.pid_file}"',
                 f"max_payload: {self._max_payload}",
                 f'jetstream {{ store_dir: "{self.data_dir / "jetstream"}" }}',
                 "lame_duck_duration: 30s\nlame_duck_grace_period: 1s",
@@ -168,6 +197,15 @@ def _binary() -> str:
             reason="NatsServer",
         )
     return found
+
+
+async def _command_line(pid: int) -> str:
+    """Empty when there is no such process."""
+    listing = await asyncio.create_subprocess_exec(
+        "ps", "-ww", "-o", "command=", "-p", str(pid), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
+    )
+    output, _ = await listing.communicate()
+    return output.decode(errors="replace")
 
 
 def _free_port() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import shutil
 import time
 from collections.abc import AsyncIterator
@@ -160,6 +161,74 @@ async def test_a_server_that_lost_its_last_messages_is_read_again(
     await recorder.until(lambda r: r.calls == ["reset", "synced", "reset", "synced"] and len(r.state) == 3)
     assert set(recorder.state) == {"a", "other", "more"}
     task.cancel()
+
+
+class OffsetClock(SystemClock):
+    """The system's clock, set forward by hand."""
+
+    offset = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.offset
+
+
+async def test_an_interruption_long_enough_to_miss_a_tombstone_is_a_new_beginning(bus: Bus, recorder: Recorder) -> None:
+    await put(bus, "deleted-meanwhile")
+    await put(bus, "stays")
+    await mark(bus)
+    clock = OffsetClock()
+    task = asyncio.create_task(follow(bus, ("jobs",), recorder, clock=clock))
+    await recorder.until(lambda r: "synced" in r.calls)
+    clock.offset = 13 * 3600
+    await call(bus.link, "STREAM.PURGE.OBJECTS", {"filter": "gryvia.object.jobs.*.ns.deleted-meanwhile"})
+    for name in await consumers(bus):
+        await call(bus.link, f"CONSUMER.DELETE.OBJECTS.{name}")
+    await recorder.until(lambda r: r.calls == ["reset", "synced", "reset", "synced"])
+    assert set(recorder.state) == {"stays"}
+    task.cancel()
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_whatever_happens_the_follower_ends_with_what_the_stream_holds(
+    own_nats: NatsServer, own_bus: Bus, seed: int
+) -> None:
+    dice = random.Random(seed)
+    truth: dict[str, int] = {}
+    version = 0
+    recorders = [Recorder() for _ in range(3)]
+    await mark(own_bus)
+    tasks = [following(own_bus, recorder) for recorder in recorders]
+    for _ in range(12):
+        for _ in range(dice.randrange(20)):
+            version += 1
+            name = f"job-{dice.randrange(15)}"
+            deleted = dice.random() < 0.2
+            await put(own_bus, name, version, op="deleted" if deleted else "applied")
+            truth.pop(name, None)
+            if not deleted:
+                truth[name] = version
+        match dice.randrange(4):
+            case 0:
+                await own_nats.kill()
+                await own_nats.start(supervise=False)
+                await own_bus.link.until_connected()
+            case 1:
+                for consumer in await consumers(own_bus):
+                    await call(own_bus.link, f"CONSUMER.DELETE.OBJECTS.{consumer}")
+            case 2:
+                await own_bus.recreate_objects()
+                for name, known in truth.items():
+                    await put(own_bus, name, known)
+                await mark(own_bus)
+            case _:
+                pass
+    version += 1
+    truth["last"] = version
+    assert (await put(own_bus, "last", version)).outcome == "stored"
+    for recorder in recorders:
+        await recorder.until(lambda r: r.state == truth and r.calls[-1] == "synced")
+    for task in tasks:
+        task.cancel()
 
 
 async def test_a_consumer_deleted_under_it_is_made_again_without_a_gap(bus: Bus, recorder: Recorder) -> None:

@@ -21,6 +21,13 @@ class Backoff:
         self._last = last
         self._next = first
         self._good_after: float | None = None
+        self._failures = 0
+
+    @property
+    def is_notable(self) -> bool:
+        """Whether this failure is one for the log: the fifth in a row, the fiftieth, …; the first ones are an outage
+        like any."""
+        return self._failures in (5, 50, 500, 5000)
 
     def reset_after(self, seconds: float) -> None:
         """An attempt begins; when it holds for so long, the next failure counts as the first again."""
@@ -28,8 +35,9 @@ class Backoff:
 
     async def wait(self) -> None:
         if self._good_after is not None and self._clock.monotonic() >= self._good_after:
-            self._next = self._first
+            self._next, self._failures = self._first, 0
         self._good_after = None
+        self._failures += 1
         delay = self._next * random.uniform(0.5, 1.0)
         self._next = min(self._next * 2, self._last)
         await self._clock.sleep(delay)

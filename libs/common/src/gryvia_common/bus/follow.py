@@ -54,7 +54,8 @@ async def follow(bus: Bus, plurals: Sequence[str], handler: FollowHandler, *, cl
             await follower.run(backoff)
         except (Transient, Gone, Terminal) as error:
             await backoff.wait()
-            log.debug("bus_follow_again", plurals=plurals, error=str(error))
+            if backoff.is_notable:
+                log.warning("bus_follow_fails", plurals=plurals, error=str(error))
 
 
 @dataclass(slots=True)

@@ -105,7 +105,8 @@ class Link:
         if not self.connected:
             raise Transient("not connected to NATS")
         try:
-            # No limit on what is pending: the reader's pull requests are one. Beyond a limit nats-py drops without a word.
+            # No limit on what is pending: the reader's pull requests are one. Beyond a limit nats-py drops without a
+            # word.
             return await self._client.subscribe(subject, cb=receive, pending_bytes_limit=0)
         except NatsError as error:
             raise Transient(f"NATS did not take the subscription to {subject}: {error}") from error

@@ -81,6 +81,7 @@ class Membership:
             await self._leave()
 
     async def _beat(self) -> Never:
+        await self._ensure()
         while True:
             if self._lapsed:
                 # The old name must not live again, or its claims would count again while another takes them: first a
@@ -203,6 +204,9 @@ class Membership:
         if not self._failing:
             log.warning("lease_store_unreachable", service=self._service, error=str(error))
         self._failing = True
+        await self._ensure()
+
+    async def _ensure(self) -> None:
         with contextlib.suppress(Transient, Gone, Terminal):
             await self._store.ensure()
             self._hurry.set()

@@ -70,7 +70,8 @@ class _EventReader:
                 await self._run(backoff)
             except (Transient, Gone, Terminal) as error:
                 await backoff.wait()
-                log.debug("bus_events_again", filters=self.filters, error=str(error))
+                if backoff.is_notable:
+                    log.warning("bus_events_fail", filters=self.filters, error=str(error))
 
     async def _run(self, backoff: Backoff) -> Never:
         try:
