@@ -23,6 +23,8 @@ Encoded = float | int | str
 GRID_LEVELS = 11
 DIGITS = 6
 LONGEST_FLOAT = 24
+NEAR = 0.1
+"""Standard deviation of a small move, as a share of the range."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,19 @@ class Continuous:
         return number if self.low <= number <= self.high else None
 
     def draw(self, rng: np.random.Generator) -> str:
-        return self.text(self._between(rng.random()))
+        return self.at(rng.random())
+
+    def neighbour(self, text: str, rng: np.random.Generator) -> str:
+        return self.at(min(max(self.position(text) + rng.normal() * NEAR, 0.0), 1.0))
+
+    def at(self, position: float) -> str:
+        """The value at 0 (low) to 1 (high) on the scale."""
+        return self.text(self._between(position))
+
+    def position(self, text: str) -> float:
+        scale = math.log if self.log else float
+        low, high = scale(self.low), scale(self.high)
+        return min(max((scale(float(text)) - low) / (high - low), 0.0), 1.0)
 
     @property
     def levels(self) -> int:
@@ -71,7 +85,7 @@ class Continuous:
 
     def _grid(self) -> tuple[str, ...]:
         steps = GRID_LEVELS - 1
-        return tuple(dict.fromkeys(self.text(self._between(index / steps)) for index in range(GRID_LEVELS)))
+        return tuple(dict.fromkeys(self.at(index / steps) for index in range(GRID_LEVELS)))
 
     def _between(self, share: float) -> float:
         if share <= 0.0 or share >= 1.0:
@@ -94,7 +108,7 @@ class Integers:
     def text(self, value: Encoded) -> str:
         return str(int(value))
 
-    def encode(self, text: str) -> Encoded | None:
+    def encode(self, text: str) -> int | None:
         number = int(text)
         return number if self.low <= number <= self.high and (number - self.low) % self.step == 0 else None
 
@@ -103,6 +117,9 @@ class Integers:
             bounds = math.log(self.low - 0.5), math.log(self.high + 0.5)
             return str(min(max(round(math.exp(rng.uniform(*bounds))), self.low), self.high))
         return self.level(int(rng.integers(self.levels)))
+
+    def neighbour(self, text: str, rng: np.random.Generator) -> str:
+        return self.level(_near((int(text) - self.low) // self.step, self.levels, rng))
 
     @property
     def levels(self) -> int:
@@ -113,7 +130,7 @@ class Integers:
 
     def level_of(self, text: str) -> int | None:
         number = self.encode(text)
-        return None if number is None else (int(number) - self.low) // self.step
+        return None if number is None else (number - self.low) // self.step
 
     @property
     def longest(self) -> int:
@@ -142,6 +159,11 @@ class Choices:
     def draw(self, rng: np.random.Generator) -> str:
         return self.values[int(rng.integers(len(self.values)))]
 
+    def neighbour(self, text: str, rng: np.random.Generator) -> str:
+        if not self.ordered:
+            return self.draw(rng)
+        return self.values[_near(self.values.index(text), len(self.values), rng)]
+
     @property
     def levels(self) -> int:
         return len(self.values)
@@ -160,6 +182,12 @@ class Choices:
         if self.ordered:
             return IntDistribution(0, len(self.values) - 1)
         return CategoricalDistribution(self.values)
+
+
+def _near(index: int, levels: int, rng: np.random.Generator) -> int:
+    """A level close to this one; another one unless the end is in the way."""
+    distance = max(1, round(abs(rng.normal()) * NEAR * levels))
+    return min(max(index + (distance if rng.random() < 0.5 else -distance), 0), levels - 1)
 
 
 Dimension = Continuous | Integers | Choices
@@ -212,6 +240,11 @@ class Space:
 
     def draw(self, rng: np.random.Generator) -> Point:
         return tuple(dimension.draw(rng) for dimension in self.dimensions)
+
+    def neighbour(self, point: Point, rng: np.random.Generator) -> Point:
+        """The point with one value moved a little (another word for a categorical one); it may be the same point."""
+        index = int(rng.integers(len(point)))
+        return *point[:index], self.dimensions[index].neighbour(point[index], rng), *point[index + 1 :]
 
     def point(self, parameters: Mapping[str, str]) -> Point | None:
         """None when these are the parameters of another space."""

@@ -40,7 +40,7 @@ def check(spec: GryviaAutoTunerSpec, settings: TunerSettings) -> Space:
 
 def space_of(spec: GryviaAutoTunerSpec) -> Space:
     """The space of a spec without problems."""
-    return Space(tuple(_dimension(parameter) for parameter in spec.parameter_space))
+    return Space(tuple(dimension_of(parameter) for parameter in spec.parameter_space))
 
 
 def ignored(spec: GryviaAutoTunerSpec) -> list[str]:
@@ -145,7 +145,7 @@ def _is_number(type: str, text: str) -> bool:
     return number is not None and (type != "int" or number.is_integer())
 
 
-def _dimension(parameter: Parameter) -> Dimension:
+def dimension_of(parameter: Parameter) -> Dimension:
     if parameter.values:
         if parameter.type == "categorical":
             return Choices(parameter.name, tuple(dict.fromkeys(parameter.values)))

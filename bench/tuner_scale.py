@@ -1,0 +1,163 @@
+"""tuner-suggest and tuner-object-size: what a large study costs.
+
+tuner-suggest: milliseconds for one bayesian suggestion with 1,000 results known, median of 40, six parameters of all types,
+built from the history each time as a pass of the service does.
+tuner-object-size: the largest the tuner object ever is in a life of 20,000 trials, 32 at a time, run by the service's own decide
+function against a dictionary; also the writes of the archive, and the time of a pass at the end.
+
+    python bench/tuner_scale.py [trials]
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import statistics
+import sys
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import orjson
+
+from gryvia_common.kinds.aijob import AI_JOB
+from gryvia_common.kinds.autotuner import AUTO_TUNER, Parameter
+from gryvia_common.kinds.trials import history
+from gryvia_common.kube.objects import Json
+from gryvia_common.kube.resources import CONFIG_MAPS
+from gryvia_common.runtime.parsing import parse_object
+from gryvia_common.runtime.plan import Plan
+from gryvia_common.runtime.world import FixedWorld
+from gryvia_tuner.controller import controller
+from gryvia_tuner.search import Known, Search, seed, seen_by_model
+from gryvia_tuner.settings import TunerSettings
+from gryvia_tuner.space import Space
+from gryvia_tuner.validation import dimension_of
+
+TRIALS = 20_000
+SUGGEST_GOAL = 20.0
+SIZE_GOAL = 300_000
+PARAMETERS: list[Json] = [
+    {"name": "learning_rate", "type": "float", "min": 1e-5, "max": 0.1, "scale": "log"},
+    {"name": "dropout", "type": "float", "min": 0.0, "max": 0.6},
+    {"name": "weight_decay", "type": "float", "min": 1e-6, "max": 0.01, "scale": "log"},
+    {"name": "layers", "type": "int", "min": 1, "max": 24},
+    {"name": "batch_size", "type": "int", "values": ["16", "32", "64", "128", "256"]},
+    {"name": "optimizer", "type": "categorical", "values": ["adam", "sgd", "lion"]},
+]
+
+
+def run(trials: int = TRIALS) -> Iterable[Json]:
+    yield _suggest()
+    yield from _large_study(trials)
+
+
+def _suggest() -> Json:
+    space = Space(tuple(dimension_of(Parameter.model_validate(one)) for one in PARAMETERS))
+    rng = np.random.default_rng(1)
+    points = list(dict.fromkeys(space.draw(rng) for _ in range(1000)))
+    known = [Known(point, _loss(space.parameters(point))) for point in points]
+    search, tried, times = Search(), set(points), []
+    for number in range(len(known), len(known) + 40):
+        started = time.perf_counter()
+        point = search.suggest("bayesian", space, seed("bench", number), seen_by_model(known), tried)
+        times.append((time.perf_counter() - started) * 1000)
+        assert point is not None
+        tried.add(point)
+        known.append(Known(point, _loss(space.parameters(point))))
+    value = round(statistics.median(times), 2)
+    return {
+        "bench": "tuner-suggest",
+        "value": value,
+        "unit": "ms a suggestion at 1,000 trials",
+        "goal": SUGGEST_GOAL,
+        "holds": value < SUGGEST_GOAL,
+    }
+
+
+def _large_study(trials: int) -> Iterable[Json]:
+    life = _Life(trials)
+    while life.phase != "Succeeded":
+        life.work()
+    found = history(life.raw, life.config_maps.values())
+    assert len({trial.name for trial in found}) == len(found) == trials
+    yield _line("tuner-object-size", life.largest, "bytes at most", SIZE_GOAL)
+    yield _line(
+        "tuner-archive-size",
+        max((len(orjson.dumps(one)) for one in life.config_maps.values()), default=0),
+        "bytes a ConfigMap at most",
+        1_000_000,
+    )
+    yield _line("tuner-archive-writes", round(life.archive_writes * 100 / trials, 2), "writes in 100 trials", 1.5)
+    yield _line(
+        "tuner-pass",
+        round(statistics.median(life.times[-10:]) * 1000, 1),
+        "ms a pass at the end, 32 launches in it",
+        2000,
+    )
+
+
+def _line(bench: str, value: float, unit: str, goal: float) -> Json:
+    return {"bench": bench, "value": value, "unit": unit, "goal": goal, "holds": value <= goal}
+
+
+def _loss(parameters: dict[str, str]) -> float:
+    rate = float(parameters["learning_rate"])
+    return abs(np.log10(rate) + 3) + float(parameters["dropout"]) + abs(int(parameters["layers"]) - 9) / 10
+
+
+class _Life:
+    """One study whose jobs all succeed between two passes."""
+
+    def __init__(self, trials: int) -> None:
+        self.controller = controller(TunerSettings(tuner_max_trials=trials))
+        self.now = datetime(2026, 1, 1, tzinfo=UTC)
+        self.jobs: dict[str, Json] = {}
+        self.config_maps: dict[str, Json] = {}
+        self.largest = self.archive_writes = 0
+        self.times: list[float] = []
+        meta = {"name": "study", "namespace": "ns", "uid": "bench", "creationTimestamp": "2026-01-01T00:00:00Z"}
+        spec = {
+            "searchAlgorithm": "bayesian",
+            "objective": {"metricName": "loss", "direction": "minimize"},
+            "parameterSpace": PARAMETERS,
+            "maxTrials": trials,
+            "parallelism": 32,
+            "jobTemplate": {"type": "training", "gpus": 0, "image": "python:3.11"},
+        }
+        self.raw: Json = {"metadata": meta, "spec": spec}
+
+    @property
+    def phase(self) -> str:
+        return str(self.raw.get("status", {}).get("phase", ""))
+
+    def work(self) -> None:
+        started = time.perf_counter()
+        plan = self._decide()
+        took = time.perf_counter() - started
+        if any(one.resource == AI_JOB.resource for one in plan.apply):
+            self.times.append(took)
+        for apply in plan.apply:
+            name = apply.manifest["metadata"]["name"]
+            store = self.jobs if apply.resource == AI_JOB.resource else self.config_maps
+            if apply.resource == CONFIG_MAPS and store.get(name) != apply.manifest:
+                self.archive_writes += 1
+            store[name] = copy.deepcopy(apply.manifest)
+        if plan.status is not None:
+            self.raw = {**self.raw, "status": plan.status.wire()}
+        self.largest = max(self.largest, len(orjson.dumps(self.raw)))
+        self.now += timedelta(seconds=30)
+        for trial in self.raw["status"]["trials"]:
+            if trial["phase"] == "Pending":
+                status = {"phase": "Succeeded", "metrics": {"values": {"loss": _loss(trial["parameters"])}}}
+                self.jobs[trial["name"]] = {**self.jobs[trial["name"]], "status": status}
+
+    def _decide(self) -> Plan:
+        owned = {AI_JOB.resource: list(self.jobs.values()), CONFIG_MAPS: list(self.config_maps.values())}
+        return self.controller.decide(parse_object(AUTO_TUNER, self.raw), FixedWorld(owned=owned), self.now)
+
+
+if __name__ == "__main__":
+    for line in run(int(sys.argv[1]) if len(sys.argv) > 1 else TRIALS):
+        print(json.dumps(line), flush=True)
