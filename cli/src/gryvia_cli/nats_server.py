@@ -113,8 +113,12 @@ class NatsServer:
             return
         log.warning("nats_server_left_behind", pid=pid)
         with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGTERM)
-            async with asyncio.timeout(_STOP_SECONDS):
+            try:
+                os.kill(pid, signal.SIGTERM)
+                async with asyncio.timeout(_STOP_SECONDS):
+                    await self._until_gone(pid)
+            except TimeoutError:
+                os.kill(pid, signal.SIGKILL)
                 await self._until_gone(pid)
 
     async def _until_gone(self, pid: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import nkeys
 import pytest
 from nats.js.api import StreamConfig
+from pydantic import ValidationError
 
 from gryvia_cli.nats_server import NatsServer
 from gryvia_common.bus.connection import Bus, BusSettings
@@ -191,6 +193,24 @@ async def test_a_stream_made_anew_for_another_cluster_is_empty(nats_url: str) ->
         after = await stream_state(bus.link, "OBJECTS")
         assert (after.messages, after.created != before.created) == (0, True)
     await bus.close()
+
+
+async def test_giving_up_before_the_server_is_there_leaves_nothing_behind(own_nats: NatsServer) -> None:
+    await own_nats.stop()
+    settings = BusSettings(url=own_nats.url)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.3):
+            await Bus.connect(settings, name="test", clock=SystemClock())
+    await own_nats.start(supervise=False)
+    async with asyncio.timeout(5):
+        bus = await Bus.connect(settings, name="test", clock=SystemClock())
+    await bus.close()
+    gc.collect()
+
+
+def test_a_missing_key_file_is_named() -> None:
+    with pytest.raises(ValidationError, match=r"nkey_file\n +Path does not point to a file"):
+        BusSettings(nkey_file="/no/such/file")  # type: ignore[arg-type]
 
 
 async def test_closing_while_the_server_is_down_ends_soon(own_nats: NatsServer) -> None:

@@ -70,7 +70,11 @@ class Link:
 
     async def open(self) -> None:
         """Returns once connected, however long that takes."""
-        await self._connect()
+        try:
+            await self._connect()
+        except BaseException:
+            await self.close()
+            raise
         self._keeper = asyncio.create_task(self._keep(), name=f"bus-link-{self.name}")
 
     async def close(self) -> None:
@@ -204,7 +208,11 @@ class Link:
         while True:
             await self._closed.wait()
             await asyncio.sleep(random.uniform(*_RECONNECT_SECONDS))
-            await self._connect()
+            try:
+                await self._connect()
+            except Exception as error:  # noqa: BLE001  whatever it is (a half-written key file), the next attempt may do
+                await self._on_error(error)
+                self._closed.set()
 
     def _found(self) -> None:
         self.epoch += 1

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import ssl
 from datetime import timedelta
-from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, FilePath
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
@@ -22,12 +21,12 @@ class BusSettings(BaseSettings):
 
     url: str = Field(default="nats://127.0.0.1:4222", description="Server, or several separated by commas.")
     user: str = Field(default="", description="User name; its password is in password_file.")
-    password_file: Path | None = Field(default=None, description="File with the user's password.")
-    credentials_file: Path | None = Field(default=None, description="NATS .creds file (JWT and key).")
-    nkey_file: Path | None = Field(default=None, description="File with the user's nkey seed.")
-    tls_ca: Path | None = Field(default=None, description="CA bundle that signs the server's certificate.")
-    tls_cert: Path | None = Field(default=None, description="Client certificate.")
-    tls_key: Path | None = Field(default=None, description="Client key.")
+    password_file: FilePath | None = Field(default=None, description="File with the user's password.")
+    credentials_file: FilePath | None = Field(default=None, description="NATS .creds file (JWT and key).")
+    nkey_file: FilePath | None = Field(default=None, description="File with the user's nkey seed.")
+    tls_ca: FilePath | None = Field(default=None, description="CA bundle that signs the server's certificate.")
+    tls_cert: FilePath | None = Field(default=None, description="Client certificate.")
+    tls_key: FilePath | None = Field(default=None, description="Client key.")
     inbox_prefix: str = Field(default="_INBOX", description="Prefix of reply subjects, for per-user permissions.")
     replicas: int = Field(default=1, ge=1, le=5, description="Copies of each stream in a NATS cluster.")
     storage: Literal["file", "memory"] = Field(default="file", description="Where streams are kept.")
