@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,22 @@ async def test_a_crash_never_makes_a_version_come_twice(tmp_path: Path) -> None:
     assert put(restored, "c") > lost
     await again.close()
     file._db.close()
+
+
+async def test_a_write_that_fails_is_kept_and_written_later(tmp_path: Path) -> None:
+    file = StateFile(tmp_path / "s.sqlite")
+    store = Store(file=file)
+    put(store, "a", 1)
+    file._db.execute("CREATE TRIGGER full BEFORE INSERT ON objects BEGIN SELECT RAISE(ABORT, 'disk full'); END")
+    with pytest.raises(sqlite3.Error, match="disk full"):
+        await file.flush()
+    put(store, "a", 2)
+    file._db.execute("DROP TRIGGER full")
+    await file.close()
+
+    again = StateFile(tmp_path / "s.sqlite")
+    assert [e.obj["value"] for e in Store(file=again).entries("configmaps")] == [2]
+    await again.close()
 
 
 @pytest.mark.parametrize(

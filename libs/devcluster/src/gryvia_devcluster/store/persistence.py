@@ -9,7 +9,9 @@ watcher from before a restart gets 410 and relists.
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +19,10 @@ import orjson
 
 from gryvia_devcluster.store.entry import Entry, Key
 
+log = logging.getLogger(__name__)
+
 BLOCK = 1_000_000
+_RETRY_SECONDS = 2.0
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS objects (
   resource TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL, rv INTEGER NOT NULL, body BLOB NOT NULL,
@@ -25,6 +30,7 @@ CREATE TABLE IF NOT EXISTS objects (
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 """
 _Row = tuple[str, str, str]
+_Stored = tuple[str, str, str, int, bytes]
 
 
 class DamagedState(Exception):
@@ -40,6 +46,7 @@ class StateFile:
         self._dirty: dict[_Row, Entry | None] = {}
         self._version = 0
         self._changed = asyncio.Event()
+        self._lock = threading.Lock()
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
@@ -91,26 +98,37 @@ class StateFile:
         self._changed.set()
 
     async def run(self) -> None:
+        """Until cancelled. A write that fails (a full disk) is tried again; nothing is dropped from memory for it."""
         while True:
             await self._changed.wait()
             await asyncio.sleep(self._interval)
-            await self.flush()
+            try:
+                await self.flush()
+            except sqlite3.Error as error:
+                log.error("cannot write the state file", extra={"path": str(self.path), "error": str(error)})
+                await asyncio.sleep(_RETRY_SECONDS)
 
     async def flush(self) -> None:
-        """Writes what changed since the last flush; done when it is in the file."""
+        """Writes what changed since the last flush; done when it is in the file. Raises sqlite3.Error."""
         self._changed.clear()
         dirty, self._dirty = self._dirty, {}
-        if dirty:
-            await asyncio.shield(asyncio.to_thread(self._commit, dirty))
-
-    def _commit(self, dirty: dict[_Row, Entry | None]) -> None:
+        if not dirty:
+            return
         gone = [row for row, entry in dirty.items() if entry is None]
         kept = [(*row, entry.rv, entry.raw) for row, entry in dirty.items() if entry is not None]
-        self._db.execute("BEGIN")
-        self._db.executemany("DELETE FROM objects WHERE resource = ? AND namespace = ? AND name = ?", gone)
-        self._db.executemany("INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?)", kept)
-        self._reserve()
-        self._db.execute("COMMIT")
+        try:
+            await asyncio.shield(asyncio.to_thread(self._commit, gone, kept))
+        except sqlite3.Error:
+            self._dirty = {**dirty, **self._dirty}
+            self._changed.set()
+            raise
+
+    def _commit(self, gone: list[_Row], kept: list[_Stored]) -> None:
+        with self._lock, self._db:
+            self._db.execute("BEGIN")
+            self._db.executemany("DELETE FROM objects WHERE resource = ? AND namespace = ? AND name = ?", gone)
+            self._db.executemany("INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?)", kept)
+            self._reserve()
 
     async def close(self) -> None:
         await self.flush()
