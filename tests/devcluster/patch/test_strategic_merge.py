@@ -151,6 +151,11 @@ def test_retain_keys_clears_the_other_members_of_a_union() -> None:
         ({"spec": {"$patch": "zap"}}, "InternalError", "unknown patch type: zap"),
         ({"spec": {"$retainKeys": "a"}}, "BadRequest", "invalid patch format of retainKeys"),
         ({"spec": {"$setElementOrder/containers": "a", "containers": []}}, "BadRequest", "setElementOrder list"),
+        (
+            {"spec": {"$setElementOrder/containers": [{"name": "a"}], "containers": [{"name": "z"}]}},
+            "InternalError",
+            r"The order in patch list:\n\[map\[name:z\]\]\n doesn't match \$setElementOrder list:\n\[map\[name:a\]\]\n",
+        ),
         ({"metadata": {"$deleteFromPrimitiveList/finalizers": 1}}, "BadRequest", "primitive list"),
     ],
 )

@@ -160,6 +160,10 @@ def test_an_unchanged_invalid_field_does_not_block_an_update() -> None:
     old = thing({"a": "old", "b": 1})
     assert schema.validate(thing({"a": "old", "b": 2}), old, name="x") == []
     assert len(schema.validate(thing({"a": "other", "b": 2}), old, name="x")) == 1
+    mixed = structural(obj({"ios": {"x-kubernetes-int-or-string": True}}))
+    assert len(mixed.validate(thing({"ios": True}), thing({"ios": 1}), name="x")) == 1
+    lists = structural(obj({"set": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}}))
+    assert lists.validate(thing({"set": ["a", "a", "b"]}), thing({"set": ["a", "a"]}), name="x") == []
 
 
 def with_rules(*rules: Any, **properties: Any) -> Structural:

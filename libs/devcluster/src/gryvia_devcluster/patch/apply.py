@@ -75,9 +75,10 @@ def apply_patch(
     claimed = scoped(everything, subresource)
     previous = managed.get(me)
     merged = merge(node, bare, applied)
-    if previous and previous.fields:
+    given_up = fieldset.difference(previous.fields, everything) if previous else EMPTY
+    if given_up:
         others = [entry.fields for key, entry in managed.items() if key != me]
-        merged = remove(node, merged, previous.fields, [*others, everything])
+        merged = remove(node, merged, given_up, [*others, everything])
     changed, removed = compare(node, bare, merged)
     conflicts = [] if force else find_conflicts(managed, me, changed)
     if conflicts and manager == KUBECTL and live:

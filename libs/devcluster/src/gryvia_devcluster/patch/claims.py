@@ -16,35 +16,44 @@ from gryvia_devcluster.patch.topology import Node, Shape, item_key
 
 
 class MalformedClaim(Exception):
-    """The text starts with the path, `.spec.ports: ...`."""
+    """The text starts with the path, `.spec.ports: ...`; it is put together only on the way out of the recursion."""
 
 
-def claims(node: Node, config: Any, where: str = "") -> FieldSet:
+def claims(node: Node, config: Any) -> FieldSet:
     """The root set of a configuration. Raises MalformedClaim."""
     if node.shape is Shape.MAP:
-        return _of_map(node, config, where)
+        return _of_map(node, config)
     out: FieldSet = {}
     elem = node.elem
     assert elem is not None
     for index, item in enumerate(config):
         path = item_key(node, item)
         if path is None:
-            raise MalformedClaim(f"{where}: element {index}: {_why_no_key(node, item)}")
+            raise MalformedClaim(f": element {index}: {_why_no_key(node, item)}")
         if path in out:
-            raise MalformedClaim(f"{where}: duplicate entries for key {element_text(path)}")
-        below = claims(elem, item, where + element_text(path)) if item and is_container(elem, item) else None
+            raise MalformedClaim(f": duplicate entries for key {element_text(path)}")
+        try:
+            below = claims(elem, item) if item and is_container(elem, item) else None
+        except MalformedClaim as failed:
+            raise MalformedClaim(f"{element_text(path)}{failed}") from failed
         out[path] = {MEMBER: {}, **below} if below else {}
     return out
 
 
-def _of_map(node: Node, config: dict[str, Any], where: str) -> FieldSet:
+def _of_map(node: Node, config: dict[str, Any]) -> FieldSet:
     out: FieldSet = {}
     for key, value in config.items():
-        child = node.child(key)
-        if not is_container(child, value) or value == {}:
+        if not isinstance(value, dict | list) or value == {}:
             out["f:" + key] = {}
             continue
-        below = claims(child, value, f"{where}.{key}")
+        child = node.child(key)
+        if not is_container(child, value):
+            out["f:" + key] = {}
+            continue
+        try:
+            below = claims(child, value)
+        except MalformedClaim as failed:
+            raise MalformedClaim(f".{key}{failed}") from failed
         if not node.named(key):
             out["f:" + key] = {MEMBER: {}, **below} if below else {}
         elif below:

@@ -25,7 +25,9 @@ def merge(node: Node, live: Any, applied: Any) -> Any:
     if node.shape is Shape.MAP:
         out = dict(live)
         for key, value in applied.items():
-            out[key] = merge(node.child(key), live[key], value) if key in live else value
+            if key in live and (value is None or isinstance(value, dict | list)):
+                value = merge(node.child(key), live[key], value)
+            out[key] = value
         return out
     return _merge_lists(node, live, applied)
 
@@ -75,7 +77,8 @@ def remove(node: Node, value: Any, last: FieldSet, others: Sequence[FieldSet]) -
     if node.shape is Shape.MAP:
         kept: Any = {}
         for key, sub in value.items():
-            left = _remove_child(node, node.child(key), "f:" + key, sub, last, others, named=node.named(key))
+            path = "f:" + key
+            left = sub if path not in last else _remove_child(node.child(key), path, sub, last, others, node.named(key))
             if left is not ABSENT:
                 kept[key] = left
         return kept
@@ -84,18 +87,14 @@ def remove(node: Node, value: Any, last: FieldSet, others: Sequence[FieldSet]) -
     items = []
     for item in value:
         path = item_key(node, item)
-        left = item if path is None else _remove_child(node, elem, path, item, last, others, named=False)
+        left = item if path not in last else _remove_child(elem, path, item, last, others, False)
         if left is not ABSENT:
             items.append(left)
     return items
 
 
-def _remove_child(
-    parent: Node, node: Node, path: str, value: Any, last: FieldSet, others: Sequence[FieldSet], *, named: bool
-) -> Any:
-    mine = last.get(path)
-    if mine is None:
-        return value
+def _remove_child(node: Node, path: str, value: Any, last: FieldSet, others: Sequence[FieldSet], named: bool) -> Any:
+    mine = last[path]
     theirs = [fields[path] for fields in others if path in fields]
     owned = bool(theirs) if named else any(is_member(fields) for fields in theirs)
     if not owned and (named or is_member(mine)):

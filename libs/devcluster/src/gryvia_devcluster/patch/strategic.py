@@ -97,6 +97,7 @@ def _merge_list(node: Node, live: list[Any], patch: list[Any], order: Any) -> li
     if order is not None and not isinstance(order, list):
         raise ApiError("BadRequest", "invalid patch format of setElementOrder list")
     if node.merge_key == "":
+        _check_order(patch, patch if order is None else order, patch, order)
         merged = list(dict.fromkeys([*live, *patch]))
         return _interleave(merged, patch if order is None else order, live, lambda item: item)
     key = node.merge_key or ""
@@ -111,6 +112,8 @@ def _merge_list(node: Node, live: list[Any], patch: list[Any], order: Any) -> li
     for item in patch:
         directive = item.get(DIRECTIVE) if isinstance(item, dict) else None
         if directive == "replace":
+            if order is not None:
+                _check_order([None], [], patch, order)
             return [each for each in patch if each.get(DIRECTIVE) is None]
         if directive not in (None, "merge", "delete"):
             raise _unknown_directive(directive, item)
@@ -126,7 +129,18 @@ def _merge_list(node: Node, live: list[Any], patch: list[Any], order: Any) -> li
         else:
             merged[place] = _merge_map(elem, merged[place], item)
     wanted = named if order is None else [identity(each) for each in order]
+    _check_order(named, wanted, patch, order)
     return _interleave(merged, wanted, [identity(each) for each in live], identity)
+
+
+def _check_order(named: list[Any], wanted: list[Any], patch: list[Any], order: Any) -> None:
+    """What the patch names has to come in the order the directive gives."""
+    places = iter(wanted)
+    if not all(name in places for name in named):
+        text = (
+            f"The order in patch list:\n{_go_map(patch)}\n doesn't match {ELEMENT_ORDER[:-1]} list:\n{_go_map(order)}\n"
+        )
+        raise ApiError("InternalError", text)
 
 
 def _interleave(merged: list[Any], wanted: list[Any], live: list[Any], identity: Callable[[Any], Any]) -> list[Any]:

@@ -13,6 +13,7 @@ from gryvia_devcluster.schema.causes import OMIT, Cause, duplicate, forbidden, i
 from gryvia_devcluster.schema.cel.compiled import CompiledRule, self_value
 from gryvia_devcluster.schema.cel.engine import CompileError, EvaluationError
 from gryvia_devcluster.schema.node import Node
+from gryvia_devcluster.schema.values import unchanged
 from gryvia_devcluster.types import Json
 
 
@@ -48,14 +49,14 @@ class RuleSet:
         compiled = self._compiled.get(id(node))
         if compiled is None:
             compiled = self._compiled[id(node)] = [_compile(node, rule) for rule in node.rules]
-        unchanged = old is not None and old == value
+        kept = old is not None and unchanged(old, value)
         current = earlier = None
         for rule in compiled:
             kind = node.types[0] if node.types else ""
             if isinstance(rule, CompileError):
                 out.append(invalid(path, kind, f"rule compile error: compilation failed: {rule}"))
                 continue
-            if (rule.uses_old and old is None and not rule.optional_old) or (unchanged and not rule.uses_old):
+            if (rule.uses_old and old is None and not rule.optional_old) or (kept and not rule.uses_old):
                 continue
             if current is None:
                 current = self_value(node, value)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
+
 from gryvia_devcluster.schema.causes import (
     Cause,
     invalid,
@@ -24,7 +26,7 @@ from gryvia_devcluster.schema.node import Node
 
 def check_value(node: Node, value: Any, old: Any, path: str, out: list[Cause]) -> None:
     """Appends what is wrong with `value`. `old` is the correlated value before an update, None where there is none."""
-    if old is not None and type(old) is type(value) and old == value:
+    if old is not None and unchanged(old, value):
         return
     _check_type(node, value, path, out)
     if node.branches or node.negation is not None:
@@ -39,6 +41,18 @@ def check_value(node: Node, value: Any, old: Any, path: str, out: list[Cause]) -
         out.append(not_supported(path, value, node.enum))
     if isinstance(value, dict):
         _check_object(node, value, old, path, out)
+
+
+def unchanged(old: Any, value: Any) -> bool:
+    """Equality as JSON has it: true is not 1, which Python's would allow."""
+    if type(old) is not type(value) or old != value:
+        return False
+    if not isinstance(value, dict | list):
+        return True
+    sort = orjson.OPT_SORT_KEYS
+    return orjson.dumps(old) == orjson.dumps(value) or orjson.dumps(old, option=sort) == orjson.dumps(
+        value, option=sort
+    )
 
 
 def _in_enum(value: Any, allowed: list[Any]) -> bool:
