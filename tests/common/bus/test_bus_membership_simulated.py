@@ -265,6 +265,27 @@ def test_a_replica_that_is_cut_off_holds_nothing_before_the_others_take_over() -
     assert empty < taken <= 20.0
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_wiped_store_is_dealt_anew_without_two_holders(seed: int) -> None:
+    async def scene() -> float:
+        world = World(seed)
+        for _ in range(3):
+            world.add()
+        await world.until_settled(5.0)
+        watcher = asyncio.create_task(world.watch())
+        await asyncio.sleep(world.dice.uniform(0.0, 4.0))
+        world.bucket.beats.clear()
+        world.bucket.claims.clear()
+        world.bucket.revision = 0
+        await world.until(lambda: not any(replica.membership.held for replica in world.replicas))
+        taken = await world.until_settled(20.0)
+        assert not watcher.done(), watcher.exception()
+        watcher.cancel()
+        return taken
+
+    assert run_warped(scene()) <= 6.0
+
+
 @pytest.mark.parametrize("seed", range(24))
 def test_never_two_holders_whatever_fails(seed: int) -> None:
     async def scene() -> None:

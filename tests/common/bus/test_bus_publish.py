@@ -12,6 +12,7 @@ import nkeys
 import pytest
 from nats.js.api import StreamConfig
 from pydantic import ValidationError
+from structlog.testing import capture_logs
 
 from gryvia_cli.nats_server import NatsServer
 from gryvia_common.bus.connection import Bus, BusSettings
@@ -120,6 +121,21 @@ async def test_while_nats_is_down_the_outcome_is_unknown_and_afterwards_it_works
         await bus.link.until_connected()
         assert (await put(bus, "a")).outcome == "stored"
     assert bus.link.outages == 1
+    await bus.close()
+
+
+async def test_an_outage_is_told_once_and_so_is_its_end(own_nats: NatsServer) -> None:
+    bus = await Bus.connect(BusSettings(url=own_nats.url), name="test", clock=SystemClock())
+    with capture_logs() as logs:
+        await own_nats.kill()
+        await bus.link.until_lost(bus.link.epoch)
+        # Long enough for several attempts: each takes at most 0.4 s.
+        await asyncio.wait((asyncio.create_task(bus.link.until_connected()),), timeout=2.0)
+        await own_nats.start(supervise=False)
+        async with asyncio.timeout(6):
+            await bus.link.until_connected()
+    told = [entry["event"] for entry in logs if entry["event"].startswith("bus_")]
+    assert told == ["bus_connection_lost", "bus_unreachable", "bus_connection_restored"]
     await bus.close()
 
 

@@ -59,6 +59,7 @@ class Membership:
         self._hurry = asyncio.Event()
         self._failing = False
         self._unseen = False
+        self._quiet_until = _NEVER
 
     @property
     def held(self) -> frozenset[int]:
@@ -133,10 +134,10 @@ class Membership:
                 await self._clock.sleep(_RETRY)
 
     async def _wait_for_a_reason(self) -> None:
-        """A poke, the next round, or the end of the lease, whichever comes first."""
-        left = self._valid_until - self._clock.monotonic()
-        pause = min(self._renew_every, max(left, _RETRY / 10)) if left > 0 else self._renew_every
-        await self._first_of(self._look, pause)
+        """A poke, the next round, the end of the lease, or of the quiet after a wipe, whichever comes first."""
+        now = self._clock.monotonic()
+        ends = [end - now for end in (self._valid_until, self._quiet_until) if end > now]
+        await self._first_of(self._look, min(self._renew_every, max(min(ends, default=self._renew_every), _RETRY / 10)))
 
     async def _first_of(self, event: asyncio.Event, seconds: float) -> None:
         happened = asyncio.create_task(event.wait())
@@ -160,6 +161,8 @@ class Membership:
             if member not in live:
                 await self._unlisted(live, gained, release)
                 return
+            if revision == 0 and await self._is_wiped(gained, release):
+                return
             now_mine = frozenset(part for part, holder in claims.items() if holder == member)
             if lost := self._held - now_mine:
                 await self._hold(self._held - lost, gained, release)
@@ -175,6 +178,14 @@ class Membership:
         if not self._lapsed:
             mine = frozenset(part for part, holder in plan.claims.items() if holder == member)
             await self._hold(mine, gained, release)
+
+    async def _is_wiped(self, gained: Gained, release: Release) -> bool:
+        """The document we held by is gone. Nobody claims anything before everybody has had the time to notice."""
+        if self._held:
+            log.warning("lease_store_wiped", service=self._service)
+            self._quiet_until = self._clock.monotonic() + self._renew_every + 2 * _RETRY
+            await self._hold(frozenset(), gained, release)
+        return self._clock.monotonic() < self._quiet_until
 
     async def _unlisted(self, live: frozenset[str], gained: Gained, release: Release) -> None:
         """Nobody counts our claims: the buckets were wiped, or a newer process has our name."""
