@@ -306,3 +306,23 @@ def test_owner_references_are_keyed_and_atomic() -> None:
     body["metadata"]["ownerReferences"] = [{"uid": "u1", "kind": "K", "name": "n", "apiVersion": "v1"}]
     live = apply(None, body, kind=DEPLOYMENT)
     assert owned(live, "one")["f:metadata"] == {"f:ownerReferences": {'k:{"uid":"u1"}': {}}}
+
+
+def test_a_manifests_null_creation_timestamp_does_not_take_the_real_one_away() -> None:
+    live = apply(None, thing(size=1))
+    live["metadata"] |= {"creationTimestamp": NOW, "uid": "u", "generation": 1}
+    body = thing(size=1)
+    body["metadata"]["creationTimestamp"] = None
+    assert apply(live, body, now=LATER) == live
+
+
+def test_a_sidecar_from_another_manager_keeps_its_place_and_its_owner() -> None:
+    live = apply(None, deployment(image="app:1"), kind=DEPLOYMENT)
+    sidecar = deployment(image="proxy:1")
+    sidecar["spec"]["template"]["spec"]["containers"][0]["name"] = "proxy"
+    live = apply(live, sidecar, "mesh", kind=DEPLOYMENT)
+    live = apply(live, deployment(image="app:2"), kind=DEPLOYMENT, now=LATER)
+    containers = live["spec"]["template"]["spec"]["containers"]
+    assert {each["name"]: each["image"] for each in containers} == {"c": "app:2", "proxy": "proxy:1"}
+    live = apply(live, {key: value for key, value in sidecar.items() if key != "spec"}, "mesh", kind=DEPLOYMENT)
+    assert [each["name"] for each in live["spec"]["template"]["spec"]["containers"]] == ["c"]

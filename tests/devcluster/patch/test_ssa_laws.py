@@ -145,10 +145,17 @@ def test_the_result_does_not_depend_on_the_order_of_keys(first: Any, second: Any
     assert mixed == straight
 
 
+def dense(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: each for key, sub in value.items() if (each := dense(sub)) not in ({}, [])}
+    return [dense(item) for item in value] if isinstance(value, list) else value
+
+
 @settings(max_examples=60)
 @given(st.lists(st.tuples(st.sampled_from(["one", "two", "three"]), specs, st.booleans()), max_size=6))
 def test_every_owned_field_exists_and_no_field_is_lost(turns: Any) -> None:
-    """After any history of applies and updates, sets hold only what is there, and what is there has an owner."""
+    """After any history of applies and updates, sets hold only what is there, and what is there has an owner. (Not so a map
+    whose last entry somebody took: nobody owns it then, on the real server too.)"""
     live: Any = None
     for manager, spec, is_apply in turns:
         if is_apply:
@@ -166,5 +173,5 @@ def test_every_owned_field_exists_and_no_field_is_lost(turns: Any) -> None:
     bare = {**live, "metadata": {"name": "x", "annotations": live["metadata"]["annotations"]}}
     there = fields(track_update(None, bare, manager="all", now=NOW, **KIND))[("all", "Update")]
     assert fieldset.difference(everything, there) == {}
-    leaves = apply_patch(None, bare, manager="all", force=False, now=NOW, **KIND)
+    leaves = apply_patch(None, dense(bare), manager="all", force=False, now=NOW, **KIND)
     assert fieldset.difference(fields(leaves)[("all", "Apply")], everything) == {}

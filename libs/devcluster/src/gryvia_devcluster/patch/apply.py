@@ -34,6 +34,9 @@ from gryvia_devcluster.types import Json
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 KUBECTL = "kubectl"
+SERVER_SET = frozenset(
+    {"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink"}
+)
 
 
 def apply_patch(
@@ -48,8 +51,11 @@ def apply_patch(
     group_kind: tuple[str, str],
     now: str,
 ) -> Json:
-    """The object after the apply, with managedFields; equal to `live` where nothing changed. Raises ApiError:
-    BadRequest for a malformed configuration, Conflict for fields of others."""
+    """The object after the apply, with managedFields; equal to `live` where nothing changed. Raises ApiError: BadRequest
+    for a malformed configuration, InternalError for items without keys, Conflict for fields of others.
+
+    The caller has taken `status` out of `applied` where the status is a subresource, and has checked uid, resourceVersion
+    and name. Through `status` a manager owns nothing but the status."""
     if applied.get("metadata", {}).get("managedFields") is not None:
         raise ApiError("BadRequest", "metadata.managedFields must be nil")
     if applied.get("apiVersion") != api_version:
@@ -58,6 +64,7 @@ def apply_patch(
             f"Incorrect version specified in apply patch. Specified patch version: {applied.get('apiVersion', '')}, "
             f"expected: {api_version}",
         )
+    applied = _without_bookkeeping(applied)
     node = topology(schema, group_kind)
     bare: Json = without_managed(live) if live else {"apiVersion": api_version, "kind": applied.get("kind")}
     managed = decode(live.get("metadata", {}).get("managedFields")) if live else {}
@@ -96,6 +103,14 @@ def apply_patch(
     if manager == KUBECTL and live and not unchanged:
         merged = _refresh_last_applied(merged, applied)
     return with_managed(merged, after)
+
+
+def _without_bookkeeping(applied: Json) -> Json:
+    """Manifests that tools wrote often hold `creationTimestamp: null`; what only the server sets is nobody's to apply."""
+    metadata = applied.get("metadata")
+    if not isinstance(metadata, dict) or SERVER_SET.isdisjoint(metadata):
+        return applied
+    return {**applied, "metadata": {key: value for key, value in metadata.items() if key not in SERVER_SET}}
 
 
 def _client_side_owned(node: Node, live: Json, api_version: str) -> FieldSet:

@@ -124,6 +124,7 @@ def without_managed(obj: Json) -> Json:
     return {**obj, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}
 
 
+# A pure cache, the one state of this module: schemas are dicts, which neither lru_cache nor a weak reference takes.
 _topologies: dict[int, tuple[Json, Node]] = {}
 
 

@@ -13,7 +13,7 @@ from gryvia_devcluster.schema.causes import OMIT, Cause, duplicate, forbidden, i
 from gryvia_devcluster.schema.cel.compiled import CompiledRule, self_value
 from gryvia_devcluster.schema.cel.engine import CompileError, EvaluationError
 from gryvia_devcluster.schema.node import Node
-from gryvia_devcluster.schema.values import unchanged
+from gryvia_devcluster.schema.values import item_key, old_items, unchanged
 from gryvia_devcluster.types import Json
 
 
@@ -41,9 +41,9 @@ class RuleSet:
                     place = (f"{path}.{key}" if path else key) if named else f"{path}[{key}]"
                     self._walk(child, each, before.get(key), place, out)
         elif isinstance(value, list) and node.items is not None and node.items.has_rules:
-            earlier = _by_key(node, old)
+            earlier = old_items(node, old)
             for index, item in enumerate(value):
-                self._walk(node.items, item, earlier.get(_key(node, item)), f"{path}[{index}]", out)
+                self._walk(node.items, item, earlier.get(item_key(node, item)), f"{path}[{index}]", out)
 
     def _check_rules(self, node: Node, value: Any, old: Any, path: str, out: list[Cause]) -> None:
         compiled = self._compiled.get(id(node))
@@ -93,15 +93,3 @@ def _refusal(rule: CompiledRule, value: Any, path: str, detail: str) -> Cause:
     if rule.reason == "FieldValueDuplicate":
         return duplicate(place, shown)
     return invalid(place, shown, detail)
-
-
-def _key(node: Node, item: Any) -> tuple[str, ...] | None:
-    if node.list_type != "map" or not isinstance(item, dict):
-        return None
-    return tuple(repr(item.get(key)) for key in node.list_map_keys)
-
-
-def _by_key(node: Node, old: Any) -> dict[tuple[str, ...] | None, Any]:
-    if node.list_type != "map" or not isinstance(old, list):
-        return {}
-    return {key: item for item in old if (key := _key(node, item)) is not None}

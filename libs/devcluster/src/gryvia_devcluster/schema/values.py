@@ -148,24 +148,27 @@ def _limit(bound: tuple[float, bool], value: float) -> tuple[float, bool]:
 def _check_list(node: Node, value: list[Any], old: Any, path: str, out: list[Cause]) -> None:
     items = node.items
     if items is not None:
-        before = _old_items(node, old)
+        before = old_items(node, old)
         for index, item in enumerate(value):
-            check_value(items, item, before.get(_item_key(node, item)) if before else None, f"{path}[{index}]", out)
+            check_value(items, item, before.get(item_key(node, item)) if before else None, f"{path}[{index}]", out)
     if node.min_items is not None and len(value) < node.min_items:
         out.append(invalid(path, len(value), f"{path} in body should have at least {node.min_items} items"))
     if node.max_items is not None and len(value) > node.max_items:
         out.append(too_many(path, len(value), node.max_items))
 
 
-def _item_key(node: Node, item: Any) -> tuple[Any, ...] | None:
-    return tuple(repr(item.get(key)) for key in node.list_map_keys) if isinstance(item, dict) else None
+def item_key(node: Node, item: Any) -> tuple[str, ...] | None:
+    """What an item of a list of type map is found again by; None where it lacks a key or the list has none."""
+    if node.list_type != "map" or not isinstance(item, dict) or any(key not in item for key in node.list_map_keys):
+        return None
+    return tuple(repr(item[key]) for key in node.list_map_keys)
 
 
-def _old_items(node: Node, old: Any) -> dict[Any, Any]:
+def old_items(node: Node, old: Any) -> dict[tuple[str, ...] | None, Any]:
     """Items of the old list by key: only lists of type map can be correlated."""
     if node.list_type != "map" or not isinstance(old, list):
         return {}
-    return {key: item for item in old if (key := _item_key(node, item)) is not None}
+    return {key: item for item in old if (key := item_key(node, item)) is not None}
 
 
 def _check_object(node: Node, value: dict[str, Any], old: Any, path: str, out: list[Cause]) -> None:
