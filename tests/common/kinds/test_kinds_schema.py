@@ -62,6 +62,23 @@ def test_a_crd_is_far_below_what_etcd_takes(kind: AnyKind) -> None:
     assert len(json.dumps(crd(kind))) < 200_000
 
 
+def unbounded_rules(node: dict[str, Any], bounded: bool = True) -> Iterator[str]:
+    if not bounded:
+        yield from (rule["rule"] for rule in node.get("x-kubernetes-validations", ()))
+    for part in node.get("properties", {}).values():
+        yield from unbounded_rules(part, bounded)
+    if "items" in node:
+        yield from unbounded_rules(node["items"], bounded and "maxItems" in node)
+    if "additionalProperties" in node:
+        yield from unbounded_rules(node["additionalProperties"], bounded and "maxProperties" in node)
+
+
+@every_kind
+def test_a_rule_stands_only_below_lists_with_a_bound(kind: AnyKind) -> None:
+    """An API server multiplies a rule's cost by the longest list there could be, and refuses the CRD above its budget."""
+    assert list(unbounded_rules(object_schema(kind))) == []
+
+
 @every_kind
 def test_the_yaml_reads_back_as_the_same_crd(kind: AnyKind) -> None:
     assert yaml.safe_load(crd_yaml(kind)) == crd(kind)

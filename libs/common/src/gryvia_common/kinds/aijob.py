@@ -34,7 +34,7 @@ METRIC_HISTORY = 32
 class Elastic(Model):
     """An elastic run: it goes on with fewer workers."""
 
-    min_nodes: Int32 = Field(description="Fewest workers for an elastic run, 1 to nodes.")
+    min_nodes: Int32 = Field(ge=1, description="Fewest workers for an elastic run, 1 to nodes.")
 
 
 class Distributed(Model):
@@ -53,9 +53,8 @@ class Distributed(Model):
 
     rules = (
         Cel(
-            "!has(self.elastic) || (self.elastic.minNodes >= 1"
-            " && (!has(self.nodes) || self.elastic.minNodes <= self.nodes))",
-            "elastic.minNodes must be between 1 and nodes",
+            "!has(self.elastic) || !has(self.nodes) || self.elastic.minNodes <= self.nodes",
+            "elastic.minNodes must not be above nodes",
             ".elastic.minNodes",
         ),
     )
