@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from structlog.testing import capture_logs
 
 from gryvia_cli.nats_server import NatsServer
+from gryvia_common.bus import link
 from gryvia_common.bus.connection import Bus, BusSettings
 from gryvia_common.bus.jetstream import call, stream_state
 from gryvia_common.bus.streams import ensure_stream
@@ -177,6 +178,24 @@ async def test_a_client_that_the_server_threw_out_comes_back_with_its_new_passwo
     assert (await put(bus, "a")).outcome == "stored"
     await bus.close()
     await server.stop()
+
+
+async def test_a_client_that_does_not_find_its_way_back_is_replaced(
+    own_nats: NatsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link, "_REPLACE_SECONDS", 0.5)
+    bus = await Bus.connect(BusSettings(url=own_nats.url), name="test", clock=SystemClock())
+    await bus.ensure_streams()
+    await own_nats.kill()
+    await bus.link.until_lost(bus.link.epoch)
+    stuck = bus.link._client._reconnection_task
+    assert stuck is not None
+    stuck.cancel()
+    await own_nats.start(supervise=False)
+    async with asyncio.timeout(6):
+        await bus.link.until_connected()
+    assert (await put(bus, "a")).outcome == "stored"
+    await bus.close()
 
 
 async def test_an_nkey_is_enough_to_connect(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from gryvia_common.errors import Terminal, Transient
 
 _CLOSE_SECONDS = 2.0
 _RECONNECT_SECONDS = (0.1, 0.4)
+_REPLACE_SECONDS = 30.0
 _NO_RESPONDERS = "503"
 
 log = structlog.get_logger(__name__)
@@ -85,9 +86,7 @@ class Link:
             self._keeper.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._keeper
-        with contextlib.suppress(TimeoutError, NatsError, OSError):
-            async with asyncio.timeout(_CLOSE_SECONDS):
-                await self._client.close()
+        await self._end_client()
 
     async def until_connected(self) -> None:
         await self._up.wait()
@@ -179,6 +178,20 @@ class Link:
         self._client = client
         self.generation += 1
         self._closed.clear()
+
+        async def disconnected() -> None:
+            if client is self._client:
+                self._lost()
+
+        async def reconnected() -> None:
+            if client is self._client:
+                self._found()
+
+        async def closed() -> None:
+            if client is self._client:
+                self._lost()
+                self._closed.set()
+
         await client.connect(
             settings.servers,
             name=self.name,
@@ -196,23 +209,40 @@ class Link:
             user_credentials=settings.credentials_file,
             nkeys_seed=str(settings.nkey_file) if settings.nkey_file else None,
             error_cb=self._on_error,
-            disconnected_cb=self._on_disconnected,
-            reconnected_cb=self._on_reconnected,
-            closed_cb=self._on_closed,
+            disconnected_cb=disconnected,
+            reconnected_cb=reconnected,
+            closed_cb=closed,
         )
         self._inbox = client.new_inbox()
         await client.subscribe(f"{self._inbox}.*", cb=self._answered)
         self._found()
 
     async def _keep(self) -> None:
+        """Replaces a client that has closed for good, or that does not find its way back."""
         while True:
-            await self._closed.wait()
-            await asyncio.sleep(random.uniform(*_RECONNECT_SECONDS))
-            try:
-                await self._connect()
-            except Exception as error:  # noqa: BLE001  whatever it is (a half-written key file), the next attempt may do
-                await self._on_error(error)
-                self._closed.set()
+            await self._down.wait()
+            if not await self._is_back():
+                try:
+                    await self._end_client()
+                    await asyncio.sleep(random.uniform(*_RECONNECT_SECONDS))
+                    await self._connect()
+                except Exception as error:  # noqa: BLE001  whatever it is (a half-written key file), the next attempt may do
+                    await self._on_error(error)
+
+    async def _is_back(self) -> bool:
+        """False as soon as the client is closed, or when it has been trying for too long."""
+        waits = [asyncio.create_task(event.wait()) for event in (self._up, self._closed)]
+        try:
+            await asyncio.wait(waits, timeout=_REPLACE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+        return self._up.is_set()
+
+    async def _end_client(self) -> None:
+        with contextlib.suppress(TimeoutError, NatsError, OSError):
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await self._client.close()
 
     def _found(self) -> None:
         self.epoch += 1
@@ -242,16 +272,6 @@ class Link:
         elif not self.connected and text != self.last_error and not self._closing:
             log.warning("bus_unreachable", name=self.name, servers=self.settings.servers, error=text)
         self.last_error = text
-
-    async def _on_disconnected(self) -> None:
-        self._lost()
-
-    async def _on_reconnected(self) -> None:
-        self._found()
-
-    async def _on_closed(self) -> None:
-        self._lost()
-        self._closed.set()
 
 
 def _next_server(servers: list[Server], info: Mapping[str, object]) -> tuple[Server | None, float]:

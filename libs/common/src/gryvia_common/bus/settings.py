@@ -30,7 +30,9 @@ class BusSettings(BaseSettings):
     inbox_prefix: str = Field(default="_INBOX", description="Prefix of reply subjects, for per-user permissions.")
     replicas: int = Field(default=1, ge=1, le=5, description="Copies of each stream in a NATS cluster.")
     storage: Literal["file", "memory"] = Field(default="file", description="Where streams are kept.")
-    events_max_age: timedelta = Field(default=timedelta(days=7), description="How long events can be read back.")
+    events_max_age: timedelta = Field(
+        default=timedelta(days=7), description="How long events can be read back: seconds, or P7D."
+    )
     timeout: float = Field(default=5.0, gt=0, description="Seconds to wait for an answer of the server.")
 
     @property
