@@ -135,6 +135,20 @@ def test_cancel_by_the_cli_patches_the_phase(cluster):
     assert len(c.writes) == before
 
 
+def test_a_message_about_a_state_that_is_over_does_not_explain_the_end(cluster):
+    c = cluster({"suspend": True})
+    c.settle()
+    assert "suspended" in c.status["message"]
+    c.patch(phase="Cancelled")
+    c.settle()
+    assert c.status["message"] == "cancelled by status.phase"
+    told = cluster({"suspend": True})
+    told.settle()
+    told.patch(phase="Cancelled", message="stopped by experiment ab")
+    told.settle()
+    assert told.status["message"] == "stopped by experiment ab"
+
+
 def test_cancelling_a_finished_job_changes_nothing(cluster):
     c = cluster({})
     pod = run_to_running(c)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gryvia_common.kube.resources import JOBS, PVCS, SERVICES, STATEFUL_SETS
 
@@ -205,7 +210,7 @@ def test_the_users_own_pod_settings_arrive(cluster):
 
 
 @pytest.mark.parametrize("kind", ["job", "statefulset"])
-@pytest.mark.parametrize("length", [5, 40, 50, 56, 57, 60, 63])
+@pytest.mark.parametrize("length", [5, 40, 50, 56, 57, 60, 63, 64, 200])
 def test_long_names_leave_room_for_what_kubernetes_adds(cluster, kind, length):
     """Host names end at 63 characters, and a StatefulSet's name becomes a label with an 11 character hash."""
     name = "j" * length
@@ -236,6 +241,8 @@ def test_a_name_that_no_service_can_have_is_fine_for_one_pod_and_refused_for_sev
         ({"image": ""}, ["spec.image", "python:3.11-slim"]),
         ({"image": None}, ["spec.image"]),
         ({"image": " x"}, ["spec.image"]),
+        ({"gpus": 1, "gpuType": "H 100"}, ["spec.gpuType", '"H 100"']),
+        ({"queueName": "My Queue"}, ["spec.queueName", '"My Queue"']),
         ({"timeout": "soon"}, ["spec.timeout", '"soon"', "90m"]),
         ({"timeout": "0m"}, ["spec.timeout", '"0m"', "90m"]),
         ({"timeout": "-5m"}, ["spec.timeout", '"-5m"']),
@@ -315,3 +322,58 @@ def test_default_workload_by_type(cluster):
     c = cluster({"type": "inference", "workloadKind": "job"})
     c.settle()
     assert c.children[JOBS]
+
+
+def small(**fields):
+    return st.fixed_dictionaries({}, optional=fields)
+
+
+WORDS = st.sampled_from(["", "a", "0", "-1", "1h", "90m", "1.5", "5Gi", "nan", "(", "(x)", "/data", "A B", "x" * 70])
+NUMBERS = st.integers(-2, 12)
+SPECS = small(
+    type=st.sampled_from(["training", "inference", "fine-tuning", "evaluation"]),
+    gpus=NUMBERS,
+    gpuType=WORDS,
+    image=WORDS,
+    storage=WORDS,
+    storageRequest=WORDS,
+    network=st.sampled_from(["rdma", "sriov", "standard"]),
+    env=st.lists(small(name=st.sampled_from(["A", "RANK", "WORLD_SIZE"]), value=WORDS), max_size=4),
+    distributed=small(
+        enabled=st.booleans(),
+        nodes=NUMBERS,
+        gpusPerNode=NUMBERS,
+        backend=st.sampled_from(["nccl", "gloo", "mpi"]),
+        elastic=small(minNodes=NUMBERS),
+    ),
+    resources=small(limits=st.dictionaries(st.sampled_from(["cpu", "nvidia.com/gpu"]), WORDS, max_size=2)),
+    volumeMounts=st.lists(small(name=WORDS, mountPath=WORDS), max_size=2),
+    priority=NUMBERS,
+    retryLimit=NUMBERS,
+    timeout=WORDS,
+    workloadKind=st.sampled_from(["job", "statefulset"]),
+    suspend=st.booleans(),
+    queueName=WORDS,
+    metricPatterns=st.dictionaries(st.sampled_from(["loss", ""]), WORDS, max_size=2),
+)
+LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
+
+
+@given(spec=SPECS, name=st.from_regex(r"[a-z0-9]([-a-z0-9]{0,70}[a-z0-9])?", fullmatch=True), kueue=st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_any_spec_either_fails_with_words_or_becomes_sound_manifests(cluster, spec, name, kueue):
+    c = cluster(spec, name=name, kueue=kueue)
+    c.settle()
+    if c.phase == "Failed":
+        assert re.search(r"(spec|metadata)[.\[]", c.status["message"])
+        assert not any(c.children.values())
+        return
+    assert c.phase in ("Pending", "Queued")
+    env_of(c.workload)
+    for objects in c.children.values():
+        for child, obj in objects.items():
+            assert len(child) <= 63
+            assert all(len(v) <= 63 and LABEL_VALUE.fullmatch(v) for v in obj["metadata"]["labels"].values())
+    gpu = pod_of(c.workload)["containers"][0].get("resources", {}).get("limits", {}).get("nvidia.com/gpu")
+    assert gpu == (str(spec["gpus"]) if spec.get("gpus", 0) > 0 else None)
+    json.dumps(c.workload, allow_nan=False)

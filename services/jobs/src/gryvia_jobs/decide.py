@@ -73,7 +73,7 @@ def decide(kueue: bool, job: Job, world: World, now: datetime) -> Plan:
     if cancelled:
         return _put_away(job, world, "Cancelled", f"cancelled by annotation {CANCEL}", now)
     if phase in PARKED:
-        return _put_away(job, world, phase, job.status.message or _default_message(phase), now)
+        return _put_away(job, world, phase, _end_message(job, found, phase), now)
     if phase == "Queued" and not _queued_by_kueue(kueue, job, found):
         return _held(job, world, now)
     if found.workload is None and (wrong := problems(job)):
@@ -129,7 +129,7 @@ def _run(kueue: bool, job: Job, found: Observed, world: World, now: datetime) ->
     verdict = found.verdict
     if verdict is None:
         phase = active_phase(job, found, queue)
-        message = active_message(job, found, phase)
+        message = active_message(job, found)
     else:
         phase = "Succeeded" if verdict.succeeded else "Failed"
         message = "" if verdict.succeeded else failure_message(found)
@@ -269,5 +269,9 @@ def _refused(refusal: Refusal) -> str:
     return f"{refusal.reason}: the API server refused {refusal.resource.kind} {refusal.name}: {refusal.message}"
 
 
-def _default_message(phase: str) -> str:
-    return "cancelled by status.phase" if phase == "Cancelled" else ""
+def _end_message(job: Job, found: Observed, phase: str) -> str:
+    """What whoever set the phase said. If they said nothing, ours still stands there, about a state that is over."""
+    said = job.status.message or ""
+    if is_new(job, phase) and said == active_message(job, found):
+        said = ""
+    return said or ("cancelled by status.phase" if phase == "Cancelled" else "")

@@ -69,7 +69,7 @@ def trouble(job: Job, found: Observed) -> tuple[str, str]:
     return "", ""
 
 
-def active_message(job: Job, found: Observed, phase: JobPhase) -> str:
+def active_message(job: Job, found: Observed) -> str:
     """The reason for the phase of a job that has not ended; empty when all goes its way."""
     if found.suspended:
         queue = queue_of(found)

@@ -18,6 +18,8 @@ from gryvia_jobs.metrics import compile_pattern
 from gryvia_jobs.workload import DATA_PATH, GPU, QUEUE_LABEL, Job, has_service, seconds, workload_resource
 
 _QUANTITY = re.compile(QUANTITY_PATTERN)
+_LABEL_VALUE = re.compile(r"(?=.{1,63}$)[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
 
@@ -39,10 +41,12 @@ def _name(job: Job) -> Iterator[str]:
 
 
 def _pod(spec: GryviaAIJobSpec) -> Iterator[str]:
-    if not spec.image.strip() or spec.image != spec.image.strip():
+    if not spec.image or re.search(r"\s", spec.image):
         yield f"spec.image: {_shown(spec.image)} is not an image; set it to one, for example python:3.11-slim"
     if spec.gpus < 0:
         yield f"spec.gpus: {spec.gpus} is negative; set it to 0 (CPU only) or more"
+    if spec.gpu_type and _LABEL_VALUE.fullmatch(spec.gpu_type) is None:
+        yield f"spec.gpuType: {_shown(spec.gpu_type)} cannot be the value of a node label; use letters, digits, '-', '_', '.'"
     request = str(spec.storage_request)
     if _QUANTITY.fullmatch(request) is None or not re.search(r"[1-9]", request) or request.startswith("-"):
         yield f"spec.storageRequest: {_shown(request)} is not a size; set it to a positive quantity like 100Gi"
@@ -55,6 +59,8 @@ def _limits(spec: GryviaAIJobSpec) -> Iterator[str]:
         yield f"spec.retryLimit: {spec.retry_limit} is negative; set it to 0 or more"
     if spec.priority is not None and not 0 <= spec.priority <= 100:
         yield f"spec.priority: {spec.priority} is out of range; set it to a number from 0 to 100"
+    if spec.queue_name and (_SUBDOMAIN.fullmatch(spec.queue_name) is None or len(spec.queue_name) > 63):
+        yield f"spec.queueName: {_shown(spec.queue_name)} cannot name a LocalQueue; use lower-case letters, digits, '-' and '.'"
     if spec.timeout is not None:
         try:
             seconds(spec.timeout)
