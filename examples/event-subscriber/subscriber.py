@@ -21,7 +21,8 @@ async def main() -> None:
             continue  # nothing happened
         for message in messages:
             data = json.loads(message.data)
-            print(message.headers["ce-id"], data["name"], data.get("metricValue"), flush=True)
+            headers = message.headers or {}
+            print(headers["ce-id"], data["name"], data.get("metricValue"), flush=True)
             await message.ack()  # not before it is done: what is not acknowledged comes again
 
 

@@ -58,7 +58,7 @@ async def test_a_crash_is_followed_by_a_restart_on_the_same_port(tmp_path: Path)
     async def reconnected() -> None:
         back.set()
 
-    client = await nats.connect(url, reconnect_time_wait=0.05, error_cb=_quiet, reconnected_cb=reconnected)  # type: ignore[arg-type]
+    client = await nats.connect(url, reconnect_time_wait=0.05, error_cb=_quiet, reconnected_cb=reconnected)
     os.kill(first, signal.SIGKILL)
     async with asyncio.timeout(6):
         await back.wait()

@@ -74,7 +74,7 @@ async def test_what_was_acknowledged_survives_a_kill_and_so_does_the_dedupe(own_
 
     async def quiet(_: Exception) -> None: ...
 
-    client = await nats.connect(own_nats.url, reconnect_time_wait=0.05, reconnected_cb=reconnected, error_cb=quiet)  # type: ignore[arg-type]
+    client = await nats.connect(own_nats.url, reconnect_time_wait=0.05, reconnected_cb=reconnected, error_cb=quiet)
     js = client.jetstream()
     await js.add_stream(name="S", subjects=["s"], duplicate_window=60)
     await js.publish("s", b"kept", headers={"Nats-Msg-Id": "1"})

@@ -251,7 +251,8 @@ async def test_a_lost_message_is_noticed_and_fetched_again(
     task = following(bus, recorder)
     await recorder.until(lambda r: "synced" in r.calls)
     client = bus.link._client
-    process, dropped = client._process_msg, []
+    process = client._process_msg
+    dropped: list[bytes] = []
 
     async def drop_one(sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> None:
         if b".lost" in subject and not dropped:

@@ -8,7 +8,7 @@ import os
 import signal
 from pathlib import Path
 
-import nkeys
+import nkeys  # type: ignore[import-untyped]
 import pytest
 from nats.js.api import StreamConfig
 from pydantic import ValidationError
@@ -50,6 +50,28 @@ async def test_sending_the_same_again_after_a_lost_answer_is_found_to_be_stored(
     first = await put(bus, "a", 1, expected=0)
     again = await put(bus, "a", 1, expected=0)
     assert (again.outcome, again.sequence) == ("stored", first.sequence)
+
+
+async def test_a_publish_whose_answer_is_lost_is_unknown_and_its_repetition_is_stored_once(
+    nats_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = BusSettings(url=nats_url, storage="memory", timeout=0.3)
+    bus = await Bus.connect(settings, name="test", clock=SystemClock())
+    await bus.ensure_streams()
+    client = bus.link._client
+    process, lost = client._process_msg, asyncio.Event()
+
+    async def lose_one(sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> None:
+        if lost.is_set():
+            await process(sid, subject, reply, data, headers)
+        lost.set()
+
+    monkeypatch.setattr(client, "_process_msg", lose_one)
+    first = await put(bus, "a", 1, expected=0)
+    again = await put(bus, "a", 1, expected=0)
+    assert (first.outcome, again.outcome, again.sequence) == ("unknown", "stored", 1)
+    assert (await stream_state(bus.link, "OBJECTS")).last_sequence == 1
+    await bus.close()
 
 
 async def test_the_same_without_an_expected_sequence_is_a_duplicate(bus: Bus) -> None:
@@ -245,7 +267,7 @@ async def test_giving_up_before_the_server_is_there_leaves_nothing_behind(own_na
 
 def test_a_missing_key_file_is_named() -> None:
     with pytest.raises(ValidationError, match=r"nkey_file\n +Path does not point to a file"):
-        BusSettings(nkey_file="/no/such/file")  # type: ignore[arg-type]
+        BusSettings(nkey_file="/no/such/file")
 
 
 async def test_closing_while_the_server_is_down_ends_soon(own_nats: NatsServer) -> None:
