@@ -80,7 +80,7 @@ def is_due(change: Envelope, entry: Entry | None) -> bool:
 
 
 class Comparison:
-    """A checkpoint compared with one list, page by page, so that no more than a page of bodies is in memory.
+    """A checkpoint compared with one list, object by object, so that no more than a page of bodies is in memory.
 
     Tombstones come only from `vanished`, which may be asked for only when the list is complete. They carry the version
     of the list in which the object was missing."""
@@ -91,11 +91,10 @@ class Comparison:
         self._version = version
         self._seen: set[Key] = set()
 
-    def due(self, page: Iterable[Envelope]) -> Iterator[Envelope]:
-        for change in page:
-            self._seen.add(change.key)
-            if is_due(change, self._stored.table.get(change.key)):
-                yield change
+    def wants(self, change: Envelope) -> bool:
+        """Whether a listed object has to be published. Notes that it exists."""
+        self._seen.add(change.key)
+        return is_due(change, self._stored.table.get(change.key))
 
     def vanished(self, now: float) -> Iterator[Envelope]:
         for key, entry in self._stored.table.items():

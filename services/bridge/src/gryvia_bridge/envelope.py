@@ -7,7 +7,7 @@ owner's partition, so that one replica of a service sees an object and all that 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import orjson
 
@@ -58,22 +58,25 @@ class Envelope:
 
 
 def envelope(resource: Resource, obj: Json, op: Op, received: float) -> Envelope:
-    """Takes `obj` over (it is changed). Transient when it is no object of an API server."""
+    """Without the body, which costs more than all the rest: it is added when the change is due. Transient when `obj` is no
+    object of an API server."""
     try:
         meta = obj["metadata"]
         key = Key(meta.get("namespace") or "", meta["name"])
         uid, version = meta["uid"], int(meta["resourceVersion"])
     except (KeyError, TypeError, ValueError) as error:
         raise Transient(f"{resource.plural}: an object without name, uid or resourceVersion: {error!r}") from error
-    body = b""
-    partition = _partition(resource, obj, key)
-    if op == "applied":
-        meta.pop("managedFields", None)
-        annotations = meta.get("annotations")
-        if annotations and annotations.pop(LAST_APPLIED, None) is not None and not annotations:
-            del meta["annotations"]
-        body = orjson.dumps(obj)
-    return Envelope(resource.plural, key, partition, uid, version, op, body, received)
+    return Envelope(resource.plural, key, _partition(resource, obj, key), uid, version, op, b"", received)
+
+
+def with_body(change: Envelope, obj: Json) -> Envelope:
+    """Takes `obj` over (it is changed)."""
+    meta = obj["metadata"]
+    meta.pop("managedFields", None)
+    annotations = meta.get("annotations")
+    if annotations and annotations.pop(LAST_APPLIED, None) is not None and not annotations:
+        del meta["annotations"]
+    return replace(change, body=orjson.dumps(obj))
 
 
 def _partition(resource: Resource, obj: Json, key: Key) -> int:

@@ -12,7 +12,7 @@ import structlog
 
 from gryvia_bridge.checkpoint import Checkpoint, Comparison, checkpoint, same
 from gryvia_bridge.cluster import Cluster
-from gryvia_bridge.envelope import SOURCE, envelope
+from gryvia_bridge.envelope import SOURCE, Envelope, envelope, with_body
 from gryvia_bridge.metrics import BridgeMetrics
 from gryvia_bridge.publisher import Publisher
 from gryvia_bridge.state import TypeState
@@ -66,18 +66,15 @@ class Feed:
             stored = Checkpoint(dict(self._stored.table), self._stored.strays)
             self._comparison = Comparison(self._watched.plural, stored, version)
         now = self._clock.monotonic()
-        changes = [envelope(self._watched.resource, obj, "applied", now) for obj in objects]
-        for change in self._comparison.due(changes):
-            self._publisher.offer(change)
-            if self._publisher.full:
-                await self._publisher.room()
+        for obj in objects:
+            change = envelope(self._watched.resource, obj, "applied", now)
+            if self._comparison.wants(change):
+                await self._offer(with_body(change, obj))
 
     async def listed(self, version: int) -> None:
         assert self._comparison is not None, "a list has at least one page"
         for change in self._comparison.vanished(self._clock.monotonic()):
-            self._publisher.offer(change)
-            if self._publisher.full:
-                await self._publisher.room()
+            await self._offer(change)
         self._comparison = None
         await self._publisher.flush(self._watched.plural)
         await self._mark(version)
@@ -88,7 +85,12 @@ class Feed:
     async def changed(self, event: str, obj: Json) -> None:
         op: Op = "deleted" if event == "DELETED" else "applied"
         self._metrics.events.labels(self._watched.plural).inc()
-        self._publisher.offer(envelope(self._watched.resource, obj, op, self._clock.monotonic()))
+        change = envelope(self._watched.resource, obj, op, self._clock.monotonic())
+        await self._offer(with_body(change, obj) if op == "applied" else change)
+
+    async def _offer(self, change: Envelope) -> None:
+        """Waits while the publisher is full, and with us the list or watch."""
+        self._publisher.offer(change)
         if self._publisher.full:
             await self._publisher.room()
 
