@@ -143,9 +143,16 @@ class Shell:
             case Remove(obj, propagation, about):
                 self._remove(obj, propagation, about, key[0])
             case Emit(obj, reason, message, type_):
-                self._api.record_event(obj, type=type_, reason=reason, message=message, component=key[0])
+                self._event(obj, reason, message, key[0], type_)
             case Again(at):
                 self._queue.add_at(key, at)
+
+    def _event(self, about: Json, reason: str, message: str, component: str, kind: str = "Normal") -> None:
+        try:
+            self._api.record_event(about, type=kind, reason=reason, message=message, component=component)
+        except ApiError as error:
+            # A namespace on its way out takes no events; the work itself must go on there.
+            log.debug("event refused", extra={"reason": reason, "error": str(error)})
 
     def _create(self, obj: Json, about: Json | None, component: str) -> None:
         rt = self._type(obj)
@@ -154,16 +161,12 @@ class Shell:
         except ApiError as error:
             if about is not None:
                 message = f"Error creating: {error.message}"
-                self._api.record_event(
-                    about, type="Warning", reason="FailedCreate", message=message, component=component
-                )
+                self._event(about, "FailedCreate", message, component, "Warning")
             raise
         self._cache.put(rt, created)
         if about is not None:
             message = f"Created {_lower_first(rt.kind)}: {created['metadata']['name']}"
-            self._api.record_event(
-                about, type="Normal", reason="SuccessfulCreate", message=message, component=component
-            )
+            self._event(about, "SuccessfulCreate", message, component)
 
     def _merge(self, obj: Json, body: Json, subresource: Literal["", "status"]) -> None:
         rt = self._type(obj)
@@ -183,9 +186,7 @@ class Shell:
         self._refresh(rt, obj)
         if about is not None:
             message = f"Deleted {_lower_first(rt.kind)}: {name}"
-            self._api.record_event(
-                about, type="Normal", reason="SuccessfulDelete", message=message, component=component
-            )
+            self._event(about, "SuccessfulDelete", message, component)
 
     def _write(self, rt: ResourceType, obj: Json, write: Callable[[str | None, str], Json]) -> None:
         meta = obj["metadata"]

@@ -55,9 +55,16 @@ class Context:
                 raise
             return None
 
-    def event(self, pod: Json, reason: str, message: str, type_: Literal["Normal", "Warning"] = "Normal") -> None:
+    def event(
+        self,
+        pod: Json,
+        reason: str,
+        message: str,
+        type_: Literal["Normal", "Warning"] = "Normal",
+        component: str = "kubelet",
+    ) -> None:
         try:
-            self.api.record_event(pod, type=type_, reason=reason, message=message, component="kubelet")
+            self.api.record_event(pod, type=type_, reason=reason, message=message, component=component)
         except ApiError as error:
             # The namespace may be on its way out, and then takes no events; nobody is left to read them.
             if error.reason not in ("Forbidden", "NotFound"):

@@ -92,6 +92,7 @@ class Node:
                 network.pod_changed(pod, gone)
                 pods.changed(pod, gone)
 
+            group.create_task(spawner.watch())
             group.create_task(network.run())
             for resource in _AWAITED:
                 group.create_task(self._follower(resource, lambda obj, gone: pods.world_changed()).run())

@@ -7,8 +7,11 @@ whenever a pod has ended. A pod under deletion is removed from the API when its 
 from __future__ import annotations
 
 import asyncio
+import logging
 import shutil
 from collections import Counter
+from collections.abc import Coroutine
+from typing import Any
 
 from gryvia_devcluster.clock import stamp
 from gryvia_devcluster.errors import ApiError
@@ -18,6 +21,8 @@ from gryvia_devcluster.node.context import Context
 from gryvia_devcluster.node.machine import node_labels
 from gryvia_devcluster.node.pod import PodWorker
 from gryvia_devcluster.types import Json
+
+log = logging.getLogger(__name__)
 
 _FINISHED = ("Succeeded", "Failed")
 
@@ -109,9 +114,19 @@ class PodSet:
             ip = self._addresses.take_pod()
         worker = PodWorker(self._context, pod, ip)
         self._workers[meta["uid"]] = worker
-        self._group.create_task(self._run(worker))
+        self._start(self._run(worker), pod)
         if "deletionTimestamp" in meta:
             self._end(worker, pod)
+
+    def _start(self, work: Coroutine[Any, Any, None], pod: Json) -> None:
+        self._group.create_task(self._guard(work, pod))
+
+    async def _guard(self, work: Coroutine[Any, Any, None], pod: Json) -> None:
+        try:
+            await work
+        except Exception as error:  # one pod's trouble must not end the node and with it every other pod
+            log.exception("pod work failed", extra={"pod": pod["metadata"]["name"]})
+            self._context.event(pod, "FailedSync", f"error syncing pod: {error}", "Warning")
 
     async def _run(self, worker: PodWorker) -> None:
         await worker.run()
@@ -125,7 +140,7 @@ class PodSet:
 
     def _end(self, worker: PodWorker, pod: Json) -> None:
         grace = float(pod["metadata"].get("deletionGracePeriodSeconds", 0))
-        self._group.create_task(worker.stop(grace))
+        self._start(worker.stop(grace), pod)
 
     def _delete(self, pod: Json) -> None:
         meta = pod["metadata"]
@@ -139,7 +154,7 @@ class PodSet:
         uid = pod["metadata"]["uid"]
         self._waiting.pop(uid, None)
         if pod["spec"].get("nodeName") == self._context.settings.name:
-            self._group.create_task(self._clean_up(pod, worker))
+            self._start(self._clean_up(pod, worker), pod)
 
     async def _clean_up(self, pod: Json, worker: PodWorker | None) -> None:
         """After a forced deletion the processes may still run; they go first, then the folders and the address."""
@@ -172,5 +187,4 @@ class PodSet:
                 raise
 
     def _event(self, pod: Json, reason: str, message: str, *, warning: bool = False) -> None:
-        kind = "Warning" if warning else "Normal"
-        self._context.api.record_event(pod, type=kind, reason=reason, message=message, component="default-scheduler")
+        self._context.event(pod, reason, message, "Warning" if warning else "Normal", "default-scheduler")

@@ -69,7 +69,7 @@ class Launcher:
                 with contextlib.suppress(BlockingIOError):
                     self._woken.recv(4096)
                 self._reap()
-            else:
+            elif key.fd in self._starting:  # a process that has ended in this very turn is finished already
                 self._finish_start(key.fd)
         return True
 

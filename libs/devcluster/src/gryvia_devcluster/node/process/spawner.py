@@ -13,6 +13,7 @@ from typing import Any
 
 from gryvia_devcluster.node.process.sandbox import Mount
 
+_GONE = "the launcher of this node has ended"
 _LAUNCHER = Path(__file__).with_name("launcher.py")
 
 
@@ -97,12 +98,19 @@ class Spawner:
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
+    async def watch(self) -> None:
+        """Raises RuntimeError when the launcher ends by itself: the node cannot go on without it."""
+        await asyncio.shield(self._task)
+        raise RuntimeError(_GONE)
+
     @property
     def launcher_pid(self) -> int:
         return self._child.pid
 
     async def start(self, spawn: Spawn) -> Process:
         """Returns when the program runs. Raises StartError."""
+        if self._task.done():
+            raise StartError(_GONE)
         self._sequence += 1
         process = Process(self._sequence, self)
         self._processes[process.number] = process
@@ -121,7 +129,7 @@ class Spawner:
         while line := await self._reader.readline():
             self._on_message(json.loads(line))
         for process in list(self._processes.values()):
-            self._on_message({"event": "failed", "id": process.number, "error": "the launcher has ended"})
+            self._on_message({"event": "failed", "id": process.number, "error": _GONE})
             self._on_message({"event": "exited", "id": process.number, "code": -int(signal.SIGKILL)})
 
     def _on_message(self, message: dict[str, Any]) -> None:
