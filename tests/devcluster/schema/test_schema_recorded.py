@@ -1,6 +1,7 @@
 """Random schemas and objects, CEL rules and refused schemas, with the answers of Kubernetes 1.36.3's own libraries.
 
-Left out is what is not modelled: cost estimates of rules, comprehensions of two variables.
+Left out is what is not modelled: cost estimates of rules, comprehensions of two variables, the fields of a
+comprehension's variable.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ HERE = Path(__file__).parent
 SCHEMAS = json.loads((HERE / "recorded_schemas.json").read_text())
 RULES = json.loads((HERE / "recorded_rules.json").read_text())
 CHECKS = json.loads((HERE / "recorded_crd_checks.json").read_text())
+POSITIONS = json.loads((HERE / "recorded_positions.json").read_text())
 STATUS = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
@@ -62,3 +64,12 @@ def test_a_rule(case: Any) -> None:
 @pytest.mark.parametrize("case", CHECKS, ids=range(len(CHECKS)))
 def test_a_refused_or_accepted_schema(case: Any) -> None:
     assert check_structural(case["schema"]) == case["refused"]
+
+
+@pytest.mark.parametrize("case", POSITIONS, ids=range(len(POSITIONS)))
+def test_a_rule_on_a_value_of_any_type(case: Any) -> None:
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"f": case["schema"]}}}}
+    assert check_structural(schema) == case["refused"]
+    if not case["refused"]:
+        old = None if case["old"] is None else thing({"f": case["old"]})
+        assert triples(Structural(schema).validate(thing({"f": case["new"]}), old, name="x")) == case["causes"]

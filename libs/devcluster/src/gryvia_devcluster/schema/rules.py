@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 from gryvia_devcluster.schema.causes import OMIT, Cause, duplicate, forbidden, invalid, required
-from gryvia_devcluster.schema.cel.compiled import CompiledRule, self_value
+from gryvia_devcluster.schema.cel.compiled import CompiledRule, aligned, self_value
 from gryvia_devcluster.schema.cel.engine import CompileError, EvaluationError
 from gryvia_devcluster.schema.node import Node
-from gryvia_devcluster.schema.values import item_key, old_items, unchanged
+from gryvia_devcluster.schema.values import item_key, kept, old_items
 from gryvia_devcluster.types import Json
 
 
@@ -49,18 +49,18 @@ class RuleSet:
         compiled = self._compiled.get(id(node))
         if compiled is None:
             compiled = self._compiled[id(node)] = [_compile(node, rule) for rule in node.rules]
-        kept = old is not None and unchanged(old, value)
+        is_kept = old is not None and kept(node, old, value)
         current = earlier = None
         for rule in compiled:
             kind = node.types[0] if node.types else ""
             if isinstance(rule, CompileError):
                 out.append(invalid(path, kind, f"rule compile error: compilation failed: {rule}"))
                 continue
-            if (rule.uses_old and old is None and not rule.optional_old) or (kept and not rule.uses_old):
+            if (rule.uses_old and old is None and not rule.optional_old) or (is_kept and not rule.uses_old):
                 continue
             if current is None:
                 current = self_value(node, value)
-                earlier = None if old is None else self_value(node, old)
+                earlier = None if old is None else self_value(node, aligned(node, old, value))
             try:
                 holds = rule.program.evaluate(current, earlier)
             except EvaluationError as failed:

@@ -26,7 +26,7 @@ from gryvia_devcluster.schema.node import Node
 
 def check_value(node: Node, value: Any, old: Any, path: str, out: list[Cause]) -> None:
     """Appends what is wrong with `value`. `old` is the correlated value before an update, None where there is none."""
-    if old is not None and unchanged(old, value):
+    if old is not None and kept(node, old, value):
         return
     _check_type(node, value, path, out)
     if node.branches or node.negation is not None:
@@ -53,6 +53,16 @@ def unchanged(old: Any, value: Any) -> bool:
     return orjson.dumps(old) == orjson.dumps(value) or orjson.dumps(old, option=sort) == orjson.dumps(
         value, option=sort
     )
+
+
+def kept(node: Node, old: Any, value: Any) -> bool:
+    """Whether a value is what it was; a keyed list may have been put into another order."""
+    if unchanged(old, value):
+        return True
+    if node.list_type != "map" or not isinstance(old, list) or not isinstance(value, list) or len(old) != len(value):
+        return False
+    before = old_items(node, old)
+    return all((key := item_key(node, item)) in before and unchanged(before[key], item) for item in value)
 
 
 def _in_enum(value: Any, allowed: list[Any]) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 from gryvia_devcluster.schema.cel.engine import CompileError, EvaluationError, compile_expression
 from gryvia_devcluster.schema.cel.source import escape, prepare
 from gryvia_devcluster.schema.node import Node
+from gryvia_devcluster.schema.values import item_key
 from gryvia_devcluster.types import Json
 
 MESSAGE_LIMIT = 5120
@@ -22,7 +24,7 @@ class CompiledRule:
         self.optional_old = bool(rule.get("optionalOldSelf"))
         source = prepare(text, node, optional_old=self.optional_old)
         self.uses_old = source.uses_old
-        self.program = compile_expression(source.text, cel_type(node))
+        self.program = compile_expression(source.text)
         if self.program.result not in ("BOOL", "DYN"):
             raise CompileError("cel expression must evaluate to a bool")
         self._message = rule.get("message", "").strip()
@@ -32,7 +34,7 @@ class CompiledRule:
         self._explanation = None
         if rule.get("messageExpression"):
             explanation = prepare(rule["messageExpression"], node, optional_old=self.optional_old)
-            self._explanation = compile_expression(explanation.text, cel_type(node))
+            self._explanation = compile_expression(explanation.text)
             if self._explanation.result not in ("STRING", "DYN"):
                 raise CompileError("messageExpression must evaluate to a string")
 
@@ -48,20 +50,8 @@ class CompiledRule:
         return self._message or f"failed rule: {self.label}"
 
 
-def cel_type(node: Node) -> str:
-    """The type of `self`. Numbers are dynamic, because comparing integers and doubles is allowed."""
-    if node.nullable or len(node.types) != 1:
-        return "dyn"
-    kind = node.types[0]
-    if kind == "array":
-        return f"list<{cel_type(node.items)}>" if node.items is not None else "list<dyn>"
-    if kind == "object":
-        return f"map<{cel_type(node.additional)}>" if isinstance(node.additional, Node) else "map<dyn>"
-    return {"string": "string", "integer": "int", "boolean": "bool"}.get(kind, "dyn")
-
-
 def self_value(node: Node, value: Any) -> Any:
-    """A value as CEL sees it: numbers by their declared type, names escaped. Unchanged parts are shared."""
+    """A value as CEL sees it: numbers by their declared type, bytes decoded, names escaped."""
     if isinstance(value, dict):
         out = {}
         for key, each in value.items():
@@ -74,8 +64,32 @@ def self_value(node: Node, value: Any) -> Any:
         return out
     if isinstance(value, list):
         return [self_value(node.items, item) for item in value] if node.items is not None else value
+    if isinstance(value, str):
+        return base64.b64decode(value) if node.format == "byte" else value
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
     if node.types == ("number",):
         return float(value)
     return int(value) if node.types == ("integer",) else value
+
+
+def aligned(node: Node, old: Any, value: Any) -> Any:
+    """An old value whose sets and keyed lists follow the order of the new one: order is no difference between those,
+    and the engine, which knows only lists, compares them in order."""
+    if isinstance(old, dict) and isinstance(value, dict):
+        out = {}
+        for key, each in old.items():
+            child = node.field(key)
+            out[key] = each if child is None or key not in value else aligned(child, each, value[key])
+        return out
+    if not isinstance(old, list) or not isinstance(value, list) or node.list_type not in ("set", "map"):
+        return old
+    rest = list(old)
+    first = []
+    for item in value:
+        key = item_key(node, item)
+        match = next((each for each in rest if each == item or (key is not None and item_key(node, each) == key)), None)
+        if match is not None:
+            rest.remove(match)
+            first.append(match)
+    return first + rest

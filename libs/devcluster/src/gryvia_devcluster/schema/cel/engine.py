@@ -1,6 +1,7 @@
 """The CEL engine with Kubernetes' functions in it: compile an expression for a type of `self`, evaluate it over JSON.
 
-Environments are cached by the type of `self`; everything is imported and built when it is first needed.
+Values are dynamically typed when a rule is evaluated; `check_types` is for the static types of a CRD's check.
+Everything is imported and built when it is first needed.
 """
 
 from __future__ import annotations
@@ -42,13 +43,14 @@ class Program:
         return plain
 
 
-def compile_expression(source: str, self_type: str) -> Program:
-    """`self_type` is a CEL type in this module's notation: `string`, `list<int>`, `map<dyn>`. Raises CompileError."""
-    return _compile(_environment(self_type), source)
+def compile_expression(source: str) -> Program:
+    """An expression over a `self` and `oldSelf` of any type. Raises CompileError."""
+    return _compile(_environment(), source)
 
 
 def check_types(source: str, variables: dict[str, str]) -> str:
-    """The type of an expression over typed variables, which is only checked and never evaluated. Raises CompileError."""
+    """The type of an expression over variables of types such as `int`, `list<string>` and `map<dyn>`, which is only
+    checked and never evaluated. Raises CompileError."""
     return _compile(_build({name: _type(kind) for name, kind in variables.items()}), source).result
 
 
@@ -83,7 +85,7 @@ _GO_WORDS = {
 
 @cache
 def _pattern_probe() -> Program:
-    return compile_expression("''.matches(self)", "string")
+    return compile_expression("''.matches(self)")
 
 
 @cache
@@ -93,9 +95,8 @@ def _library() -> tuple[Any, Any]:
 
 
 @cache
-def _environment(self_type: str) -> Any:
-    kind = _type(self_type)
-    return _build({"self": kind, "oldSelf": kind, OLD_VALUES: _type("list")})
+def _environment() -> Any:
+    return _build({"self": _type("dyn"), "oldSelf": _type("dyn"), OLD_VALUES: _type("list")})
 
 
 def _build(variables: dict[str, Any]) -> Any:
@@ -135,6 +136,7 @@ def _type(name: str) -> Any:
         return kinds.Map(kinds.STRING, _type(name[4:-1]))
     return {
         "bool": kinds.BOOL,
+        "bytes": kinds.BYTES,
         "double": kinds.DOUBLE,
         "duration": kinds.DURATION,
         "dyn": kinds.DYN,

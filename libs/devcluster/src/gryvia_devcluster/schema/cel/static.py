@@ -1,15 +1,15 @@
-"""Static types of a rule, for the check of a CRD: the real server refuses `self.replicas > 'a'` when the CRD is created.
+"""Static types of a rule, for the check of a CRD: the real server refuses `self.replicas > 'a'` when the CRD is
+created.
 
 Field paths that start at `self` are replaced by variables of the schema's types, as long as the text they stand for, so
-that the columns of errors stay right. The result is only type-checked, never evaluated: where a rule is evaluated, a field
-that is not there has to be an error, which a variable is not.
+that the columns of errors stay right. The result is only type-checked, never evaluated: where a rule is evaluated, a
+field that is not there has to be an error, which a variable is not.
 """
 
 from __future__ import annotations
 
 import re
 
-from gryvia_devcluster.schema.cel.compiled import cel_type
 from gryvia_devcluster.schema.cel.engine import OLD_VALUES, CompileError, check_types, pattern_error
 from gryvia_devcluster.schema.cel.source import INSIDE_HAS, TOKENS, error_at, step
 from gryvia_devcluster.schema.node import Node
@@ -17,8 +17,9 @@ from gryvia_devcluster.types import Json
 
 # cel-go compares integers with doubles, cel-cpp's type checker does not know it
 _MIXED_ORDER = re.compile(r"found no matching overload for '_[<>]=?_' applied to '\((int|double), (int|double)\)'")
+_SELECT = re.compile(r"expression of type '(\w+)' cannot be the operand of a select operation")
 _MATCHES = re.compile(r"\.\s*matches(\()\s*r?'((?:[^'\\]|\\.)*)'\s*\)")
-_TEMPORAL = {"date": "timestamp", "datetime": "timestamp", "duration": "duration"}
+_FORMATS = {"byte": "bytes", "date": "timestamp", "datetime": "timestamp", "duration": "duration"}
 
 
 def check_rule_types(node: Node, rule: Json) -> None:
@@ -47,7 +48,7 @@ def _result(text: str, node: Node) -> str | None:
     try:
         return check_types(source, variables)
     except CompileError as failed:
-        message = str(failed)
+        message = _SELECT.sub(r"type '\1' does not support field selection", str(failed))
         if _MIXED_ORDER.search(message):
             return None
         shown = message.split("\n | ")
@@ -57,7 +58,7 @@ def _result(text: str, node: Node) -> str | None:
 
 
 def _with_variables(text: str, node: Node) -> tuple[str, dict[str, str]]:
-    variables = {"self": cel_type(node), "oldSelf": cel_type(node), OLD_VALUES: "list"}
+    variables = {"self": _field_type(node), "oldSelf": _field_type(node), OLD_VALUES: "list"}
     out: list[str] = []
     names: dict[str, str] = {}
     position = 0
@@ -93,7 +94,7 @@ def _typed_prefix(path: str, node: Node) -> tuple[str | None, int]:
 
 def _field_type(node: Node) -> str:
     if node.types == ("string",):
-        return _TEMPORAL.get(node.format.replace("-", ""), "string")
+        return _FORMATS.get(node.format.replace("-", ""), "string")
     if node.types == ("number",):
         return "double"
     if node.types == ("array",):
