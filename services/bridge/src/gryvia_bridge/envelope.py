@@ -44,22 +44,20 @@ class Envelope:
         return object_subject(self.plural, self.partition, self.key.namespace, self.key.name)
 
     def message(self, max_payload: int) -> tuple[bytes, dict[str, str]]:
-        """Body and headers (CloudEvents, binary mode). Above the server's limit the body stays away and a header says
-        so."""
+        """Body and headers (CloudEvents, binary mode, required attributes only: each header costs every reader). Above
+        the server's limit the body stays away and a header says so."""
         omitted = len(self.body) > max_payload - HEADER_ROOM
         headers = object_headers(self.uid, self.version, self.op, body_omitted=omitted)
         headers["ce-specversion"] = "1.0"
         headers["ce-id"] = headers[MESSAGE_ID_HEADER]
         headers["ce-type"] = f"gryvia.object.{self.op}"
         headers["ce-source"] = SOURCE
-        headers["ce-subject"] = f"{self.plural}/{self.key}"
-        headers["content-type"] = "application/json"
         return b"" if omitted else self.body, headers
 
 
 def envelope(resource: Resource, obj: Json, op: Op, received: float) -> Envelope:
-    """Without the body, which costs more than all the rest: it is added when the change is due. Transient when `obj` is no
-    object of an API server."""
+    """Without the body, which costs more than all the rest: it is added when the change is due. Transient when `obj` is
+    no object of an API server."""
     try:
         meta = obj["metadata"]
         key = Key(meta.get("namespace") or "", meta["name"])

@@ -10,6 +10,7 @@ the cases apart that a caller may want to treat alike: `Forbidden` (RBAC or an a
 
 from __future__ import annotations
 
+import gc
 import re
 from collections.abc import Mapping
 from typing import NoReturn
@@ -21,6 +22,7 @@ from gryvia_common.kube.objects import Json
 
 # What kube-apiserver says, as plain text, about a path whose API group or type it does not serve.
 UNSERVED = b"404 page not found"
+_LARGE = 2**18
 _WAITING = re.compile(r"is waiting to start|ContainerCreating|PodInitializing")
 _NO_PREVIOUS = re.compile(r"previous terminated container .* not found")
 
@@ -70,12 +72,24 @@ def error_of(what: str, code: int, status: Json, headers: Mapping[str, str] | No
 def json_of(what: str, body: bytes) -> Json:
     """The JSON object of a good answer; Transient when it is none (cut off, or a page of something in between)."""
     try:
-        value = orjson.loads(body)
+        value = _parsed(body)
     except orjson.JSONDecodeError as error:
         raise Transient(f"{what}: the answer is not JSON: {_excerpt(body)}") from error
     if not isinstance(value, dict):
         raise Transient(f"{what}: the answer is not a JSON object: {_excerpt(body)}")
     return value
+
+
+def _parsed(body: bytes) -> object:
+    """A page of a list is a hundred thousand new containers and no garbage: the collector, which would look through
+    them again and again while they are made, takes half of the time, so it waits until the page is there."""
+    if len(body) < _LARGE or not gc.isenabled():
+        return orjson.loads(body)
+    gc.disable()
+    try:
+        return orjson.loads(body)
+    finally:
+        gc.enable()
 
 
 def _status(body: bytes) -> Json | None:

@@ -18,6 +18,7 @@ MANAGER = "gryvia"
 OWNER = f"{GROUP}/owner"
 NAME_LIMIT = 63
 
+
 @dataclass(frozen=True, slots=True)
 class Owner:
     """The Gryvia object a child belongs to, at whatever depth."""
@@ -30,6 +31,7 @@ class Owner:
     def __str__(self) -> str:
         return f"{self.plural}/{self.namespace}/{self.name}/{self.uid}"
 
+
 def child_name(*parts: str) -> str:
     """The parts joined with `-`; above 63 characters the end is replaced by a hash of the whole, so it stays deterministic."""
     name = "-".join(part for part in parts if part)
@@ -37,6 +39,7 @@ def child_name(*parts: str) -> str:
         return name
     digest = hashlib.sha256(name.encode()).hexdigest()[:10]
     return f"{name[: NAME_LIMIT - 11].rstrip('-.')}-{digest}"
+
 
 def owned_metadata(owner: Json, resource: Resource, name: str, labels: dict[str, str] | None = None) -> Json:
     """metadata of a child of `owner` (an object of type `resource`): owner reference, owner annotation, labels."""
@@ -60,12 +63,14 @@ def owned_metadata(owner: Json, resource: Resource, name: str, labels: dict[str,
         owned["namespace"] = meta["namespace"]
     return owned
 
+
 def template_metadata(owner: Json, resource: Resource, labels: dict[str, str] | None = None) -> Json:
     """metadata of a pod template of `owner`: labels and the owner annotation, no owner reference (the Job is the owner)."""
     return {
         "labels": {MANAGED_BY: MANAGER, **(labels or {})},
         "annotations": {OWNER: str(_owner(owner, resource))},
     }
+
 
 def owner_of(obj: Json) -> Owner | None:
     """The Gryvia object that `obj` belongs to: by annotation, else by a controller reference of our group."""
@@ -77,10 +82,12 @@ def owner_of(obj: Json) -> Owner | None:
         return Owner(f"{ref['kind'].lower()}s", metadata(obj).get("namespace") or "", ref["name"], ref["uid"])
     return None
 
+
 def is_controlled_by(obj: Json, owner: Json) -> bool:
     """Whether `owner` is the controller of `obj`, by uid: a same-named object with another owner is a collision."""
     ref = controller_of(obj)
     return ref is not None and ref.get("uid") == metadata(owner).get("uid")
+
 
 def _owner(owner: Json, resource: Resource) -> Owner:
     meta = metadata(owner)
