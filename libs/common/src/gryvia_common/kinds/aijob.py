@@ -202,10 +202,17 @@ spec:
     accuracy: 'val_acc=([0-9.]+)'
 """,
         conditions=(
-            ("Scheduled", "Whether a node was found; CPUOnly when no GPU is asked for."),
-            ("KueueAdmitted", "Whether Kueue has let it in."),
+            ("Scheduled", "True: CPUOnly, PodsScheduled; False (Unschedulable) with what is missing."),
+            (
+                "PodsReady",
+                "AllReady, NotReady, Suspended, what holds a pod up (ErrImagePull, ...), or the final phase.",
+            ),
+            ("KueueAdmitted", "Waiting or Admitted."),
+            ("MetricsReported", "Where the metrics come from."),
+            ("MetricsValid", "False names reported values that are no numbers."),
+            ("FieldsIgnored", "True names the fields that have no effect in this combination."),
+            ("SpecApplied", "False (TemplateFrozen) when the spec was changed after the workload had been created."),
             ("Rejected", "The quota refused it, with the reason."),
-            ("SpecApplied", "False names the fields that have no effect in this combination."),
         ),
         children=(
             ("Job `<job>`", "Indexed; one pod a node. For workloadKind job."),

@@ -158,7 +158,9 @@ spec:
         conditions=(
             ("TrialsRunning", "True (TrialsActive) while a trial runs, False (Done) at the end."),
             ("BestTrialFound", "A trial has reported the metric."),
-            ("SpecApplied", "False names the fields that have no effect in this combination."),
+            ("SpecValid", "False (Invalid) with what to change."),
+            ("WarmStarted", "TrialsReused or NothingToReuse."),
+            ("FieldsIgnored", "True names the fields that have no effect in this combination."),
         ),
         children=(
             ("GryviaAIJob `<tuner>-trial-<n>`", "One a trial, n from 0."),
@@ -166,7 +168,7 @@ spec:
         ),
         labels=(
             ("tuner", "Name of the tuner, on its trials."),
-            ("component", "trial."),
+            ("component", "trial, or trial-archive on a ConfigMap."),
         ),
         annotations=(("metric-<name>", "On a trial's job: value of the objective, written by training code."),),
         notes=("A trial's env gets HP_<name> for each parameter (sorted by name), TRIAL_NAME and TUNER_NAME.",),

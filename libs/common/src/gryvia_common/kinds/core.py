@@ -20,6 +20,9 @@ PullPolicy = Literal["Always", "IfNotPresent", "Never"]
 Affinity = Annotated[Json, Field(description="core/v1 Affinity.")]
 
 
+VolumeSource = Annotated[Json, Field(description="As in core/v1 Volume.")]
+
+
 class Fragment(Model):
     """A part of core/v1: what we do not name is kept."""
 
@@ -29,16 +32,16 @@ class Fragment(Model):
 class FieldSelector(Fragment):
     """A field of the pod, as an env value."""
 
-    api_version: str | None = None
+    api_version: str | None = Field(None, description="Version of the path. Default v1.")
     field_path: str = Field(description="Path of the field, for example metadata.name.")
 
 
 class ResourceSelector(Fragment):
     """A resource of a container, as an env value."""
 
-    container_name: str | None = None
+    container_name: str | None = Field(None, description="Container; needed in volumes.")
     resource: str = Field(description="Resource name, for example limits.cpu.")
-    divisor: Quantity | None = None
+    divisor: Quantity | None = Field(None, description="Unit of the value. Default 1.")
 
 
 class KeySelector(Fragment):
@@ -52,20 +55,20 @@ class KeySelector(Fragment):
 class FileSelector(Fragment):
     """One key of an env file in a volume."""
 
-    volume_name: str
-    path: str
-    key: str
-    optional: Bool | None = None
+    volume_name: str = Field(description="Volume with the file.")
+    path: str = Field(description="Path of the file in it.")
+    key: str = Field(description="Variable in the file.")
+    optional: Bool | None = Field(None, description="Whether it may be missing.")
 
 
 class EnvSource(Fragment):
     """Where an env value comes from, instead of a literal."""
 
-    field_ref: FieldSelector | None = None
-    resource_field_ref: ResourceSelector | None = None
-    config_map_key_ref: KeySelector | None = None
-    secret_key_ref: KeySelector | None = None
-    file_key_ref: FileSelector | None = None
+    field_ref: FieldSelector | None = Field(None, description="A field of the pod.")
+    resource_field_ref: ResourceSelector | None = Field(None, description="A resource of the container.")
+    config_map_key_ref: KeySelector | None = Field(None, description="A key of a ConfigMap.")
+    secret_key_ref: KeySelector | None = Field(None, description="A key of a Secret.")
+    file_key_ref: FileSelector | None = Field(None, description="A variable in a file.")
 
 
 class EnvVar(Fragment):
@@ -81,8 +84,8 @@ class EnvVar(Fragment):
 class ResourceClaim(Fragment):
     """A claim of the pod that the container uses."""
 
-    name: str
-    request: str | None = None
+    name: str = Field(description="Name of a claim of the pod.")
+    request: str | None = Field(None, description="Request in that claim. Default all.")
 
 
 class ResourceRequirements(Fragment):
@@ -125,47 +128,47 @@ class ClaimSource(Fragment):
     """A PersistentVolumeClaim as a volume."""
 
     claim_name: str = Field(description="Name of the claim in the same namespace.")
-    read_only: Bool | None = None
+    read_only: Bool | None = Field(None, description="Mount read-only.")
 
 
 class KeyToPath(Fragment):
     """One key as a file."""
 
-    key: str
-    path: str
-    mode: Int32 | None = None
+    key: str = Field(description="Key.")
+    path: str = Field(description="File, below the mount.")
+    mode: Int32 | None = Field(None, description="Permission bits of the file.")
 
 
 class ConfigMapSource(Fragment):
     """A ConfigMap as files."""
 
     name: str = Field("", description="Name of the ConfigMap in the same namespace.")
-    items: list[KeyToPath] | None = None
-    default_mode: Int32 | None = None
-    optional: Bool | None = None
+    items: list[KeyToPath] | None = Field(None, description="Keys that become files. Default all.")
+    default_mode: Int32 | None = Field(None, description="Permission bits of the files. Default 0644.")
+    optional: Bool | None = Field(None, description="Whether it may be missing.")
 
 
 class SecretSource(Fragment):
     """A Secret as files."""
 
     secret_name: str | None = Field(None, description="Name of the Secret in the same namespace.")
-    items: list[KeyToPath] | None = None
-    default_mode: Int32 | None = None
-    optional: Bool | None = None
+    items: list[KeyToPath] | None = Field(None, description="Keys that become files. Default all.")
+    default_mode: Int32 | None = Field(None, description="Permission bits of the files. Default 0644.")
+    optional: Bool | None = Field(None, description="Whether it may be missing.")
 
 
 class EmptyDir(Fragment):
     """An empty folder that lives as long as the pod."""
 
     medium: str | None = Field(None, description="Empty for the node's disk, Memory for RAM.")
-    size_limit: Quantity | None = None
+    size_limit: Quantity | None = Field(None, description="Largest size.")
 
 
 class HostPath(Fragment):
     """A path of the node."""
 
-    path: str
-    type: str | None = None
+    path: str = Field(description="Path on the node.")
+    type: str | None = Field(None, description="What must be there, such as Directory.")
 
 
 class Volume(Fragment):
@@ -174,36 +177,36 @@ class Volume(Fragment):
     see = "core/v1 Volume"
 
     name: str = Field(description="Name that volumeMounts refer to.")
-    persistent_volume_claim: ClaimSource | None = None
-    config_map: ConfigMapSource | None = None
-    secret: SecretSource | None = None
-    empty_dir: EmptyDir | None = None
-    host_path: HostPath | None = None
-    nfs: Json | None = None
-    projected: Json | None = None
-    downward_api: Json | None = Field(None, alias="downwardAPI")
-    csi: Json | None = None
-    ephemeral: Json | None = None
-    image: Json | None = None
-    iscsi: Json | None = None
-    fc: Json | None = None
-    cephfs: Json | None = None
-    rbd: Json | None = None
-    flex_volume: Json | None = None
-    git_repo: Json | None = None
-    glusterfs: Json | None = None
-    cinder: Json | None = None
-    azure_disk: Json | None = None
-    azure_file: Json | None = None
-    aws_elastic_block_store: Json | None = Field(None, alias="awsElasticBlockStore")
-    gce_persistent_disk: Json | None = Field(None, alias="gcePersistentDisk")
-    portworx_volume: Json | None = None
-    vsphere_volume: Json | None = None
-    flocker: Json | None = None
-    photon_persistent_disk: Json | None = None
-    quobyte: Json | None = None
-    scale_io: Json | None = Field(None, alias="scaleIO")
-    storageos: Json | None = None
+    persistent_volume_claim: ClaimSource | None = Field(None, description="A PersistentVolumeClaim.")
+    config_map: ConfigMapSource | None = Field(None, description="A ConfigMap as files.")
+    secret: SecretSource | None = Field(None, description="A Secret as files.")
+    empty_dir: EmptyDir | None = Field(None, description="An empty folder.")
+    host_path: HostPath | None = Field(None, description="A path of the node.")
+    nfs: VolumeSource | None = None
+    projected: VolumeSource | None = None
+    downward_api: VolumeSource | None = Field(None, alias="downwardAPI")
+    csi: VolumeSource | None = None
+    ephemeral: VolumeSource | None = None
+    image: VolumeSource | None = None
+    iscsi: VolumeSource | None = None
+    fc: VolumeSource | None = None
+    cephfs: VolumeSource | None = None
+    rbd: VolumeSource | None = None
+    flex_volume: VolumeSource | None = None
+    git_repo: VolumeSource | None = None
+    glusterfs: VolumeSource | None = None
+    cinder: VolumeSource | None = None
+    azure_disk: VolumeSource | None = None
+    azure_file: VolumeSource | None = None
+    aws_elastic_block_store: VolumeSource | None = Field(None, alias="awsElasticBlockStore")
+    gce_persistent_disk: VolumeSource | None = Field(None, alias="gcePersistentDisk")
+    portworx_volume: VolumeSource | None = None
+    vsphere_volume: VolumeSource | None = None
+    flocker: VolumeSource | None = None
+    photon_persistent_disk: VolumeSource | None = None
+    quobyte: VolumeSource | None = None
+    scale_io: VolumeSource | None = Field(None, alias="scaleIO")
+    storageos: VolumeSource | None = None
 
 
 class SecretRef(Model):

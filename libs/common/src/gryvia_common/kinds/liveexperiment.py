@@ -161,7 +161,7 @@ spec:
 """,
         conditions=(
             ("MetricsRead", "Which jobs report the metric."),
-            ("SpecApplied", "Fields without effect are named here."),
+            ("FieldsIgnored", "Fields without effect are named here."),
         ),
     ),
 )
