@@ -158,6 +158,18 @@ async def test_a_half_open_watch_is_noticed(api, bus, start_bridge, monkeypatch)
     await settle(bus, api)
 
 
+async def test_a_quiet_watch_is_taken_up_again_without_a_list_or_a_pause(api, bus, start_bridge, monkeypatch):
+    monkeypatch.setattr(reflector, "IDLE", 0.05)
+    bridge = await start_bridge(watched=ONE)
+
+    async def taken_up() -> bool:
+        return api.count("watch") > 10
+
+    await eventually(taken_up)
+    assert api.count("list") == 1
+    assert bridge.state.types["gryviaaijobs"].error == ""
+
+
 async def test_an_event_above_four_mebibytes_passes_and_its_message_is_a_reference(api, bus, start_bridge):
     await start_bridge(watched=ONE)
     await api.put(AIJOBS, "large", spec={"x": "y" * (5 * 2**20)})

@@ -98,6 +98,9 @@ class Feed:
         """Whether the stream holds what was stored in it. Costs the API server nothing."""
         before = dict(self._lane.table)
         stored = await self._read()
+        for key, entry in before.items():
+            if entry.deleted and key not in stored.table and self._lane.table.get(key) is entry:
+                del self._lane.table[key]  # the tombstone has run out
         return not stored.strays and same(stored.table, self._lane.table, before)
 
     def living(self) -> int:
@@ -126,8 +129,8 @@ class Feed:
 
 
 async def read_stream(bus: Bus, subject_filter: str) -> list[StoredObject]:
-    """What the stream holds under the filter. In a task of its own: the bus' reader can swallow a cancellation that meets its
-    clean-up, and a bridge that is told to stop has to stop."""
+    """What the stream holds under the filter. In a task of its own: the bus' reader can swallow a cancellation that
+    meets its clean-up, and a bridge that is told to stop has to stop."""
 
     async def collect() -> list[StoredObject]:
         return [stored async for stored in bus.stored_headers(subject_filter)]

@@ -26,7 +26,7 @@ from gryvia_bridge.watched import Watched
 from gryvia_common.bus.backoff import Backoff
 from gryvia_common.clock import Clock
 from gryvia_common.errors import Gone, GryviaError, Transient
-from gryvia_common.kube.answers import Expired, error_of
+from gryvia_common.kube.answers import Expired, Silent, error_of
 from gryvia_common.kube.client import Kube
 from gryvia_common.kube.objects import Json
 
@@ -36,7 +36,9 @@ BACKOFF = (0.5, 30.0)
 WATCH_FAILURES = 5
 LONGEST_ASKED = 60.0
 WATCH_SECONDS = (240, 360)
-IDLE = 45.0
+# API servers send bookmarks about once a minute, so a quiet watch is taken up anew (at once, at the same version)
+# about as often: that is what noticing a half-open connection within a minute costs.
+IDLE = 50.0
 # A watch that ends sooner than this without an event counts as a failure: a server that closes at once is not asked in a loop.
 SHORTEST_WATCH = 1.0
 
@@ -146,6 +148,9 @@ class Reflector:
                 log.info("bridge_watch_expired", plural=self._watched.plural, version=self._newest, error=str(error))
                 self._reason = "expired"
                 return
+            except Silent:
+                self._worked()
+                continue
             except GryviaError as error:
                 if self._newest > before:
                     self._worked()

@@ -27,6 +27,10 @@ _WAITING = re.compile(r"is waiting to start|ContainerCreating|PodInitializing")
 _NO_PREVIOUS = re.compile(r"previous terminated container .* not found")
 
 
+class Silent(Transient):
+    """Nothing came on a watch for as long as the caller wanted to wait: a half-open connection, or just nothing to say."""
+
+
 class Expired(Gone):
     """410: the resourceVersion or continue token is older than the server's memory. Only a new LIST helps."""
 

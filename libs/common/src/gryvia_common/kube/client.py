@@ -120,7 +120,7 @@ class Kube:
         idle: float = 55.0,
     ) -> AsyncGenerator[Lines, None]:
         """The complete lines of a watch from `version` on, as they come in; a half line at the end is not one. Ends
-        when the server ends it; Transient when nothing (no bookmark even) came for `idle` seconds; Expired for HTTP 410
+        when the server ends it; Silent when nothing (no bookmark even) came for `idle` seconds; Expired for HTTP 410
         (a 410 within the stream is a line). What is in the lines is the reader's business."""
         params = {
             "watch": "1",

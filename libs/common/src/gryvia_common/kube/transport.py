@@ -17,7 +17,7 @@ from yarl import URL
 
 from gryvia_common.clock import Clock
 from gryvia_common.errors import Transient
-from gryvia_common.kube.answers import raise_for
+from gryvia_common.kube.answers import Silent, raise_for
 from gryvia_common.kube.config import Access
 from gryvia_common.kube.resources import Resource
 
@@ -83,8 +83,8 @@ class Transport:
 
     @asynccontextmanager
     async def stream(self, request: Request, *, idle: float) -> AsyncIterator[AsyncIterator[bytes]]:
-        """The chunks of a long answer, after its head was found good. Transient when nothing comes for `idle` seconds,
-        or the connection breaks; the iterator simply ends when the server ends the answer."""
+        """The chunks of a long answer, after its head was found good. Silent when nothing comes for `idle` seconds,
+        Transient when the connection breaks; the iterator simply ends when the server ends the answer."""
         timeout = aiohttp.ClientTimeout(sock_connect=CONNECT_TIMEOUT, sock_read=idle)
         started = self._clock.monotonic()
         code = 0
@@ -166,6 +166,8 @@ async def _chunks(request: Request, response: aiohttp.ClientResponse) -> AsyncIt
     try:
         async for chunk in response.content.iter_any():
             yield chunk
+    except TimeoutError as error:
+        raise Silent(f"{request}: silent for too long") from error
     except _NETWORK as error:
         raise Transient(f"{request}: {_describe(error)}") from error
 
