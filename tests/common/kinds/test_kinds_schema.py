@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 import yaml
@@ -15,7 +15,7 @@ import yaml
 from gryvia_common.kinds.catalogue import KINDS
 from gryvia_common.kinds.crd import crd, crd_yaml, object_schema
 from gryvia_common.kinds.generate import generated, main
-from gryvia_common.kinds.kind import Kind
+from gryvia_common.kinds.kind import Cel, Kind
 from gryvia_common.kinds.model import Model
 from gryvia_common.kinds.schema import structural
 from gryvia_devcluster.schema import check_structural
@@ -142,6 +142,21 @@ def test_a_union_that_no_structural_schema_can_say_is_refused_by_the_generator()
 
     with pytest.raises(TypeError, match="union"):
         structural(Either)
+
+
+def test_a_rule_may_stand_on_a_field_or_on_a_model_and_both_hold() -> None:
+    class Part(Model):
+        low: int
+        rules = (Cel("self.low > 0", "low must be above 0"),)
+
+    class Whole(Model):
+        part: Annotated[Part, Cel("self.low < 9", "low must be below 9", ".low")]
+
+    rules = structural(Whole)["properties"]["part"]["x-kubernetes-validations"]
+    assert [(rule["rule"], rule.get("fieldPath")) for rule in rules] == [
+        ("self.low > 0", None),
+        ("self.low < 9", ".low"),
+    ]
 
 
 def test_importing_one_kind_imports_no_other() -> None:

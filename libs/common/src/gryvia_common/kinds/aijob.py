@@ -209,7 +209,7 @@ spec:
             ),
             ("KueueAdmitted", "Waiting or Admitted."),
             ("MetricsReported", "Where the metrics come from."),
-            ("MetricsValid", "False names reported values that are no numbers."),
+            ("MetricsValid", "False (NotRead) says what was reported and not read, and why."),
             ("FieldsIgnored", "True names the fields that have no effect in this combination."),
             ("SpecApplied", "False (TemplateFrozen) when the spec was changed after the workload had been created."),
             ("Rejected", "The quota refused it, with the reason."),

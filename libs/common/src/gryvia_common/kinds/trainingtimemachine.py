@@ -8,7 +8,7 @@ from pydantic import Field
 
 from gryvia_common.kinds.kind import AGE, Column, Kind, Reference
 from gryvia_common.kinds.model import Model, Spec, Status
-from gryvia_common.kinds.wire import Bool, Integer, Number, Time, keyed_by
+from gryvia_common.kinds.wire import ATOMIC, Bool, Integer, Number, Time
 
 
 class CheckpointField(Model):
@@ -119,7 +119,7 @@ class GryviaTrainingTimeMachineStatus(Status):
     """The status of a GryviaTrainingTimeMachine."""
 
     checkpoint_timeline: CheckpointTimeline | None = Field(None, description="What the index holds.")
-    forks: Annotated[list[ForkStatus], keyed_by("name")] | None = Field(None, description="The forks.")
+    forks: Annotated[list[ForkStatus], ATOMIC] | None = Field(None, description="The forks.")
     storage_used: str | None = Field(None, description="Space the checkpoints take, <n>Gi.")
 
 

@@ -93,7 +93,6 @@ Time = Annotated[str, Field(pattern=TIME_PATTERN), Fact("pattern", format="date-
 _INT_OR_STRING = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
 
 AnyJson = Annotated[Any, Fact(x__kubernetes__preserve__unknown__fields=True)]
-IntOrString = Annotated[int, Strict()] | str
 Quantity = Annotated[
     Annotated[int, Strict()] | Annotated[str, Field(pattern=QUANTITY_PATTERN)],
     Fact(pattern=QUANTITY_PATTERN, **_INT_OR_STRING),
