@@ -212,6 +212,8 @@ async def test_a_body_over_three_megabytes_is_refused(client: Any) -> None:
         ("POST", "/apis/example.com/v1/widgets", {}, 405),
         ("POST", WIDGETS, b"{", 400),
         ("POST", WIDGETS, [], 400),
+        ("POST", "/api/v1/namespaces/default/configmaps", b'{"a":' * 300 + b"1" + b"}" * 300, 400),
+        ("POST", WIDGETS, b'{"a":' * 5000 + b"1" + b"}" * 5000, 400),
         ("POST", WIDGETS, {"kind": "Other"}, 400),
         ("POST", WIDGETS, {"metadata": []}, 400),
         ("POST", f"{WIDGETS}?dryRun=Some", {}, 422),

@@ -37,6 +37,10 @@ def _field(title: str, path: str, missing: Any = "", *, type: str = "string", wi
     return Column(title, lambda obj, now: _at(obj, path, missing), type, wide)
 
 
+def _reference(title: str, path: str) -> Column:
+    return Column(title, lambda obj, now: f"{_at(obj, path + '.kind', '')}/{_at(obj, path + '.name', '')}")
+
+
 def _age(obj: Json, now: datetime) -> str:
     return age(obj["metadata"].get("creationTimestamp"), now)
 
@@ -334,7 +338,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         AGE,
     ),
     "horizontalpodautoscalers.autoscaling": (
-        Column("Reference", lambda obj, now: "{kind}/{name}".format(**_at(obj, "spec.scaleTargetRef", {}))),
+        _reference("Reference", "spec.scaleTargetRef"),
         Column("Targets", lambda obj, now: f"{len(_at(obj, 'spec.metrics', []))} metrics"),
         _field("MinPods", "spec.minReplicas", 1),
         _field("MaxPods", "spec.maxReplicas", 0, type="integer"),
@@ -344,11 +348,11 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
     "roles.rbac.authorization.k8s.io": (CREATED,),
     "clusterroles.rbac.authorization.k8s.io": (CREATED,),
     "rolebindings.rbac.authorization.k8s.io": (
-        Column("Role", lambda obj, now: "{kind}/{name}".format(**_at(obj, "roleRef", {}))),
+        _reference("Role", "roleRef"),
         AGE,
     ),
     "clusterrolebindings.rbac.authorization.k8s.io": (
-        Column("Role", lambda obj, now: "{kind}/{name}".format(**_at(obj, "roleRef", {}))),
+        _reference("Role", "roleRef"),
         AGE,
     ),
     "storageclasses.storage.k8s.io": (

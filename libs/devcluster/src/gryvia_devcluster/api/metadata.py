@@ -137,6 +137,17 @@ def validate(rt: ResourceType, meta: Json, live: Json | None) -> list[refusals.C
     return causes
 
 
+def is_ownership(fields: Any) -> bool:
+    """True for managedFields that can be read; what a client sends otherwise is ignored, as by the real server."""
+
+    def is_set(value: Any) -> bool:
+        return isinstance(value, dict) and all(is_set(inner) for inner in value.values())
+
+    return isinstance(fields, list) and all(
+        isinstance(entry, dict) and is_set(entry.get("fieldsV1") or {}) for entry in fields
+    )
+
+
 def name_causes(rt: ResourceType, name: str) -> list[refusals.Cause]:
     where = "metadata.name"
     if rt.plural in _LABEL_NAMED and not rt.group:

@@ -12,13 +12,17 @@ from gryvia_devcluster.api.builtins import CRDS
 from gryvia_devcluster.api.catalog import Catalog
 from gryvia_devcluster.api.crds import served_versions
 from gryvia_devcluster.clock import Clock, stamp
+from gryvia_devcluster.errors import ApiError
 from gryvia_devcluster.store import Entry, Key, Store
 from gryvia_devcluster.types import Json, ResourceType
 
 
 def copy(obj: Json) -> Json:
-    """A private deep copy, which also proves that the object is JSON."""
-    fresh: Json = orjson.loads(orjson.dumps(obj))
+    """A private deep copy. Raises ApiError BadRequest for what is not JSON or is nested too deep."""
+    try:
+        fresh: Json = orjson.loads(orjson.dumps(obj))
+    except TypeError as error:
+        raise ApiError("BadRequest", f"the object cannot be stored as JSON: {error}") from error
     return fresh
 
 

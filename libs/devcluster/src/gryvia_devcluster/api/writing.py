@@ -197,7 +197,7 @@ def _only(rt: ResourceType, live: Json, new: Json, subresource: Subresource, *, 
     """`new` limited to what this subresource may write. A writer of the main resource may edit managedFields (kubectl
     does, when it goes over to server-side apply); one that leaves them out keeps them."""
     fields = new["metadata"].get("managedFields")
-    if not owned and (subresource or fields is None):
+    if not owned and (subresource or not metadata.is_ownership(fields)):
         fields = live["metadata"].get("managedFields")
     if subresource == "status":
         if "status" not in rt.subresources:
