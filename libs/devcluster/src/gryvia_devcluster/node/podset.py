@@ -129,9 +129,11 @@ class PodSet:
             self._context.event(pod, "FailedSync", f"error syncing pod: {error}", "Warning")
 
     async def _run(self, worker: PodWorker) -> None:
-        await worker.run()
         uid = worker.pod["metadata"]["uid"]
-        self._workers.pop(uid, None)
+        try:
+            await worker.run()
+        finally:
+            self._workers.pop(uid, None)
         current = self._context.find("pods", worker.pod["metadata"]["namespace"], worker.pod["metadata"]["name"])
         if current is not None and current["metadata"]["uid"] == uid and "deletionTimestamp" in current["metadata"]:
             self._delete(current)
