@@ -21,9 +21,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
 http.server.ThreadingHTTPServer(("", 8080), Handler).serve_forever()
 """
 
-PROBE = {"httpGet": {"port": 8080}, "periodSeconds": 1, "failureThreshold": 20}
-READY = {"startupProbe": {"tcpSocket": {"port": 8080}, "periodSeconds": 0.05, "failureThreshold": 200}}
-
 
 def service(name: str, selector: Json, ports: list[Json], **spec: Any) -> Json:
     return {"metadata": {"name": name}, "spec": {"selector": selector, "ports": ports, **spec}}

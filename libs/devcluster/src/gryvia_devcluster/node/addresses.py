@@ -8,6 +8,7 @@ the machine does not (macOS), everything is 127.0.0.1 and ports of different pod
 from __future__ import annotations
 
 import socket
+from pathlib import Path
 
 _CLAIM_PORT = 47_010
 _FIRST, _LAST = 32, 127
@@ -21,14 +22,16 @@ class NoBlock(Exception):
 class AddressBlock:
     """Use as a context manager: the block is held while it is open."""
 
-    def __init__(self) -> None:
+    def __init__(self, memory: Path | None = None) -> None:
+        """`memory` is a file with the block of the last time, tried first: services keep their addresses for life."""
+        self._memory = memory
         self._claim: socket.socket | None = None
         self._network = ""
         self._used: set[str] = set()
         self._next = {False: 1, True: 1}
 
     def __enter__(self) -> AddressBlock:
-        for second in range(_FIRST, _LAST + 1):
+        for second in self._candidates():
             claim = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             try:
                 claim.bind((f"127.{second}.255.254", _CLAIM_PORT))
@@ -38,12 +41,21 @@ class AddressBlock:
                     return self
                 continue
             self._claim, self._network = claim, f"127.{second}"
+            if self._memory is not None:
+                self._memory.write_text(str(second))
             return self
         raise NoBlock(f"no free block of loopback addresses from 127.{_FIRST}.0.0 to 127.{_LAST}.0.0")
 
     def __exit__(self, *_: object) -> None:
         if self._claim is not None:
             self._claim.close()
+
+    def _candidates(self) -> list[int]:
+        blocks = list(range(_FIRST, _LAST + 1))
+        if self._memory is not None and self._memory.exists():
+            last = self._memory.read_text()
+            blocks.sort(key=lambda second: str(second) != last)
+        return blocks
 
     @property
     def node(self) -> str:

@@ -70,19 +70,17 @@ class Network:
     def _service_changed(self, service: Json, gone: bool) -> None:
         spec = service["spec"]
         if gone:
-            self._addresses.release(spec.get("clusterIP", ""))
+            self._addresses.release(spec.get("clusterIP") or "")
             self._proxies.remove(key_of(service))
-        elif spec.get("type") != "ExternalName" and not self._addresses.owns(spec.get("clusterIP", "")):
+        elif not spec.get("clusterIP") and spec.get("type") != "ExternalName":
             self._give_address(service)
-        elif spec.get("clusterIP") != "None":
+        elif _has_address(service):
             self._addresses.reserve(spec["clusterIP"])
             self._proxies.put(service, self._endpoints.objects.get(key_of(service)))
         self._refresh_soon()
 
     def _give_address(self, service: Json) -> None:
-        meta, spec = service["metadata"], service["spec"]
-        if spec.get("clusterIP") == "None":
-            return
+        meta = service["metadata"]
         address = self._addresses.take_service()
         body = {"spec": {"clusterIP": address, "clusterIPs": [address]}}
         try:
@@ -101,7 +99,7 @@ class Network:
 
     def _endpoints_changed(self, endpoints: Json, gone: bool) -> None:
         service = self._services.objects.get(key_of(endpoints))
-        if service is not None and self._addresses.owns(service["spec"].get("clusterIP", "")):
+        if service is not None and _has_address(service):
             self._proxies.put(service, None if gone else endpoints)
         self._refresh_soon()
 
@@ -119,6 +117,10 @@ class Network:
             write_hosts(
                 self._layout.names / f"{namespace}.hosts", hosts_text(names, namespace, pods, self._machine_hosts)
             )
+
+
+def _has_address(service: Json) -> bool:
+    return service["spec"].get("clusterIP") not in (None, "", "None")
 
 
 def _read(path: Path) -> str:

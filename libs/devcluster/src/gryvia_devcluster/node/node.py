@@ -56,7 +56,7 @@ class Node:
         await asyncio.to_thread(kill_leftovers, self._layout.pods)
         make_bin_dir(self._layout.bin)
         spawner = Spawner(self._layout.scratch, sandboxed=self._settings.sandboxed)
-        with AddressBlock() as addresses:
+        with AddressBlock(self._layout.root / "address-block") as addresses:
             async with spawner:
                 await self._serve(addresses, spawner)
 
