@@ -201,6 +201,54 @@ def test_rejected_removes_workload_service_and_claim(cluster):
     assert c.events[-1].type == "gryvia.job.rejected"
 
 
+def test_a_quota_also_holds_a_job_that_is_meant_for_kueue(cluster):
+    c = cluster({}, labels={"kueue.x-k8s.io/queue-name": "q"})
+    c.patch(phase="Queued", message="quota team-a is full")
+    c.settle()
+    assert not any(c.children.values())
+    c.patch(phase="Pending", message=None)
+    c.settle()
+    assert c.phase == "Queued"
+    assert c.children[JOBS]
+
+
+def test_pods_of_a_removed_workload_do_not_count_for_the_next(cluster):
+    """Garbage collection takes its time: the preempted job's pod still runs when the job is let go again."""
+    c = cluster({})
+    old = run_to_running(c)
+    c.patch(phase="Preempted")
+    c.settle()
+    c.children[PODS][old["metadata"]["name"]] = old
+    c.patch(phase="Pending")
+    c.settle()
+    assert c.phase == "Pending"
+    assert c.status["replicasReady"] == 0
+
+
+def test_a_pod_that_is_being_deleted_is_not_ready(cluster):
+    c = cluster({"distributed": {"enabled": True, "nodes": 2}})
+    run_to_running(c)
+    assert c.status["replicasReady"] == 2
+    c.pods()[0]["metadata"]["deletionTimestamp"] = "2026-03-01T12:00:00Z"
+    c.settle()
+    assert c.status["replicasReady"] == 1
+    assert c.condition("PodsReady")["message"] == "1 of 2 pods are ready"
+
+
+def test_nothing_is_made_again_for_a_job_that_has_ended(cluster):
+    c = cluster({})
+    pod = run_to_running(c)
+    c.remove(SERVICES, "train-headless")
+    c.end(pod)
+    c.step()
+    c.act()
+    c.children[SERVICES].clear()
+    before = len(c.writes)
+    c.settle()
+    assert c.phase == "Succeeded"
+    assert c.writes[before:] == ["status"]
+
+
 def test_preempted_is_parked_and_can_run_again(cluster):
     c = cluster({"storage": "fast"})
     run_to_running(c)

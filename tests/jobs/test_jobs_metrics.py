@@ -242,12 +242,46 @@ def test_a_burst_above_the_answer_limit_is_read_to_its_end(cluster):
     c.say(pod, "start")
     c.settle()
     c.later(5)
-    size = ANSWER_LIMIT // 400
     for second in range(4):
         c.later(1)
-        c.say(pod, *("y" * 300 for _ in range(size)), report(step=second, loss=float(second)))
+        c.say(pod, *("y" * 1500 for _ in range(ANSWER_LIMIT // 1600)), report(step=second, loss=float(second)))
     c.settle()
     assert c.status["metrics"]["loss"] == 3.0
+
+
+def test_a_second_longer_than_an_answer_does_not_wedge_the_reader(cluster):
+    """The API can only be asked by whole seconds: what of that second does not fit is skipped, what follows is read."""
+    c = cluster({})
+    pod = running(c)
+    c.say(pod, "start")
+    c.settle()
+    c.later(5)
+    c.say(pod, *("y" * 9000 for _ in range(900)))
+    c.later(2)
+    c.say(pod, report(step=9, loss=0.5))
+    c.settle()
+    assert c.status["metrics"]["step"] == 9
+
+
+def test_a_succeeded_elastic_run_is_told_by_a_worker_that_succeeded(cluster):
+    c = cluster({"retryLimit": 1, "distributed": {"enabled": True, "nodes": 2, "elastic": {"minNodes": 1}}})
+    running(c)
+    first, second = c.pods()
+    c.start(second)
+    c.say(first, report(loss=9.0))
+    c.say(second, report(loss=0.5))
+    c.end(first, code=1)
+    c.end(second)
+    done = {
+        "type": "Complete",
+        "status": "True",
+        "reason": "SuccessPolicy",
+        "lastTransitionTime": "2026-03-01T12:00:00Z",
+    }
+    c.workload["status"]["conditions"] = [done]
+    c.settle()
+    assert c.phase == "Succeeded"
+    assert c.status["metrics"]["loss"] == 0.5
 
 
 def test_the_log_of_an_old_run_is_read_less_often(cluster):
