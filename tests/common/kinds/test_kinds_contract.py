@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -56,10 +57,14 @@ def ident(case: Any) -> str:
     return f"{kind['name']}.{part}.{field['path']}"
 
 
+@cache
+def whole(kind: str, part: str) -> dict[str, Any]:
+    return annotated(BY_NAME[kind].spec if part == "spec" else BY_NAME[kind].status)
+
+
 def find(kind: str, part: str, path: str) -> tuple[dict[str, Any], bool]:
     """The schema node of a contract path, and whether its parent requires it. `a[]` alone names the list."""
-    model = BY_NAME[kind].spec if part == "spec" else BY_NAME[kind].status
-    node, required = annotated(model), False
+    node, required = whole(kind, part), False
     for name in path.removesuffix("[]").split("."):
         required = name.removesuffix("[]") in node.get("required", ())
         node = node["properties"][name.removesuffix("[]")]
