@@ -123,3 +123,29 @@ async def test_a_namespace_with_a_running_job_goes_once_its_pods_have_ended(clus
         cluster.delete("Pod", pod["metadata"]["name"], "team", grace_seconds=0)
     await cluster.settle()
     assert not cluster.exists("Namespace", "team", None)
+
+
+async def test_objects_of_a_type_that_came_later_own_and_are_collected_too(cluster: Any) -> None:
+    names = {"plural": "toys", "singular": "toy", "kind": "Toy", "listKind": "ToyList"}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "toys.example.dev"},
+        "spec": {"group": "example.dev", "scope": "Namespaced", "names": names, "versions": [version]},
+    }
+    definitions = cluster.api.resource("apiextensions.k8s.io", "customresourcedefinitions")
+    cluster.api.create(definitions, None, definition)
+    await cluster.settle()
+    toys = cluster.api.resource("example.dev", "toys")
+    toy = {"apiVersion": "example.dev/v1", "kind": "Toy", "metadata": {"name": "toy"}}
+    owner = cluster.api.create(toys, "default", toy)
+    child = thing("child", owner)
+    child["metadata"]["ownerReferences"][0]["apiVersion"] = "example.dev/v1"
+    cluster.create(child)
+    await cluster.settle()
+    assert cluster.exists("ConfigMap", "child")
+    cluster.api.delete(toys, "default", "toy")
+    await cluster.settle()
+    assert not cluster.exists("ConfigMap", "child")

@@ -39,12 +39,14 @@ def _wake(cache: Cache, ref: Ref, obj: Json) -> Iterable[Ref]:
 def sync_replicaset(rs: Json, pods: Sequence[Json], now: datetime) -> list[Action]:
     active = [pod for pod in pods if is_active(pod)]
     actions: list[Action] = []
+    missing = 0
     if not is_deleting(rs):
         missing = int(rs["spec"].get("replicas", 1)) - len(active)
         actions += [Create(_pod(rs), about=rs) for _ in range(missing)]
         actions += [Remove(pod, about=rs) for pod in _first_to_go(active)[: max(-missing, 0)]]
     status, next_look = _status(rs, active, now)
-    if status != rs.get("status", {}):
+    # Pods that are made now bring the next pass at once, and that one counts them: no write for the state in between.
+    if status != rs.get("status", {}) and missing <= 0:
         actions.insert(0, Replace({**rs, "status": status}, "status"))
     return [*actions, *([Again(next_look)] if next_look else [])]
 

@@ -25,6 +25,7 @@ from gryvia_devcluster.types import Api, Json, PatchType, ResourceType
 log = logging.getLogger(__name__)
 
 _UNWATCHED = frozenset({"events", "events.events.k8s.io", "leases.coordination.k8s.io"})
+_DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 _BATCH = 100
 
 
@@ -50,6 +51,7 @@ class Shell:
         self._queue: KeyedQueue[tuple[str, Ref]] = KeyedQueue(clock)
         self._types: dict[tuple[str, str], ResourceType] = {}
         self._watched: set[str] = set()
+        self._types_changed = False
         self._cache.listen(self._on_change)
 
     async def run(self) -> None:
@@ -63,13 +65,15 @@ class Shell:
         while True:
             name, ref = await self._queue.get()
             self._pass(name, ref)
-            self._watch_new_types(group)
+            if self._types_changed:
+                self._watch_new_types(group)
             done += 1
             if done % _BATCH == 0:
                 await asyncio.sleep(0)
 
     def _watch_new_types(self, group: asyncio.TaskGroup) -> None:
         """A CustomResourceDefinition may have brought a type; the garbage collector has to see its objects too."""
+        self._types_changed = False
         for rt in self._api.types():
             if rt.group_resource not in self._watched and rt.group_resource not in _UNWATCHED:
                 self._watched.add(rt.group_resource)
@@ -103,6 +107,7 @@ class Shell:
             self._cache.put(rt, obj)
 
     def _on_change(self, ref: Ref, old: Json | None, new: Json | None) -> None:
+        self._types_changed = self._types_changed or ref.resource == _DEFINITIONS
         for controller in self._controllers.values():
             if controller.resource in ("*", ref.resource) and controller.cares(old, new):
                 self._queue.add((controller.name, ref))
