@@ -3,8 +3,8 @@
     sync with the jobs ─► asha ─► goal and budgets ─► launch ─► archive ─► status
 
 Crash safety rests on two orders. A trial's job is created before the status knows the trial; a pass that finds such a job adopts
-it, with the parameters that stand on it. A trial is Stopped in the status before its job is deleted, so a vanished job always
-means that somebody else deleted it. Until a stopped trial's job is gone its slot is taken, and no study ends before that.
+it, with the parameters that stand on it. A trial is over in the status before its job is deleted, so a vanished job always
+means that somebody else deleted it. Until such a job is gone its slot is taken, and no study ends before that.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def decide(tuner: Tuner, world: World, now: datetime, tools: Tools) -> Plan:
     blocks = archive.due(tuner, study.recent, study.archived, sizes)
     stop = _stop(study, world, blocks, started, now)
     study = replace(study, recent=_stopped(study, stop, now))
-    stopping = {n for n, record in study.recent.items() if record.phase == "Stopped" and study.alive(n)}
+    stopping = {n for n, record in study.recent.items() if _is_over(record) and study.alive(n)}
     launched = Launched()
     if stop is None and study.space is not None:
         launched = launch(
@@ -107,7 +107,11 @@ def decide(tuner: Tuner, world: World, now: datetime, tools: Tools) -> Plan:
     return Plan(
         status=status,
         apply=(*launched.apply, *(() if _refused(world, blocks) else blocks)),
-        delete=tuple(_delete(study, number) for number in sorted(stopping) if _known_stopped(study, number)),
+        delete=tuple(
+            _delete(study, number)
+            for number in sorted(stopping)
+            if number in study.before and _is_over(study.before[number])
+        ),
         emit=events.emitted(tuner, study.before, study.recent, best, status),
         record=events.recorded(tuner, study.before, study.recent, status),
         again_at=budgets.look_again(tuner.spec, records.values(), started, now) if ending is None else None,
@@ -227,8 +231,9 @@ def _refused(world: World, blocks: tuple[Apply, ...]) -> str:
     return ""
 
 
-def _known_stopped(study: Study, number: int) -> bool:
-    return number in study.before and study.before[number].phase == "Stopped"
+def _is_over(record: TrialRecord) -> bool:
+    """Whether its job must not run on: stopped by us, or lost and run again as another trial."""
+    return record.phase == "Stopped" or record.lost
 
 
 def _delete(study: Study, number: int) -> Delete:

@@ -232,7 +232,10 @@ class Space:
         """None for a point that is not on the grid."""
         index = 0
         for dimension, radix, text in zip(self.dimensions, self.radices, point, strict=True):
-            digit = dimension.level_of(text)
+            try:
+                digit = dimension.level_of(text)
+            except ValueError:
+                return None
             if digit is None:
                 return None
             index = index * radix + digit

@@ -102,11 +102,10 @@ def stopped(record: TrialRecord, why: str, now: datetime) -> TrialRecord:
 
 
 def alive(job: Json | None) -> bool:
-    """Whether the job still has, or may still get, pods."""
+    """Whether the job has pods or may get some; a preempted one may run again."""
     if job is None or is_deleting(job):
         return False
-    phase = (job.get("status") or {}).get("phase")
-    return phase not in ("Succeeded", "Failed", "Rejected", "Cancelled", "Preempted")
+    return (job.get("status") or {}).get("phase") not in ("Succeeded", "Failed", "Rejected", "Cancelled")
 
 
 def result(job: Json, metric: str) -> tuple[float | None, str]:
