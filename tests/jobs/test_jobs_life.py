@@ -250,8 +250,9 @@ def test_nothing_is_made_again_for_a_job_that_has_ended(cluster):
 
 
 def test_preempted_is_parked_and_can_run_again(cluster):
-    c = cluster({"storage": "fast"})
-    run_to_running(c)
+    c = cluster({"storage": "fast", "retryLimit": 1})
+    c.end(run_to_running(c), code=1)
+    c.settle()
     c.patch(phase="Preempted", message="gave way to job big")
     c.settle()
     assert not c.children[JOBS]
@@ -261,6 +262,7 @@ def test_preempted_is_parked_and_can_run_again(cluster):
     pod = run_to_running(c)
     assert c.phase == "Running"
     assert "completionTime" not in c.status
+    assert c.status["retries"] == 1
     c.end(pod)
     c.settle()
     assert c.phase == "Succeeded"
@@ -315,7 +317,10 @@ def test_suspend_is_the_only_field_that_is_synced(cluster):
     c.settle()
     assert c.phase == "Pending"
     assert "spec.suspend" in c.status["message"]
-    c.edit(suspend=False, image="other:2")
+    c.edit(suspend=False)
+    c.settle()
+    assert not c.condition("SpecApplied")
+    c.edit(image="other:2")
     c.settle()
     assert c.workload["spec"]["suspend"] is False
     assert c.workload["spec"]["template"]["spec"]["containers"][0]["image"] == "python:3.11-slim"

@@ -96,6 +96,7 @@ def test_the_environment_of_a_distributed_statefulset(cluster):
     assert env["MASTER_ADDR"] == "train-training-0.train-headless.team-a.svc.cluster.local"
     assert env["RANK"] == env["NODE_RANK"] == "metadata.labels['apps.kubernetes.io/pod-index']"
     assert c.workload["spec"]["replicas"] == 3
+    assert c.workload["spec"]["podManagementPolicy"] == "Parallel"
     assert c.workload["spec"]["serviceName"] == "train-headless"
     assert c.workload["spec"]["template"]["metadata"]["annotations"]["gryvia.io/env-version"] == "2"
 
