@@ -23,6 +23,10 @@ from scripted_api import (
 
 from gryvia_bridge import reflector
 from gryvia_bridge.watched import Watched
+from gryvia_common.bus.objects import BODY_HEADER
+from gryvia_common.bus.pull import read_to_end
+from gryvia_common.bus.streams import OBJECTS
+from gryvia_common.bus.subjects import objects_filter
 from gryvia_common.kube.resources import SECRETS
 
 ONE = [Watched(AIJOBS)]
@@ -132,6 +136,8 @@ async def test_a_bad_watch_is_taken_up_again_from_the_last_version(fault, api, b
     assert published(bridge) == 2
     assert api.count("list") == lists
     assert set(await held(bus)) == {"a", "b"}
+    taken_up_from = int([query for verb, _, query in api.seen if verb == "watch"][-1]["resourceVersion"])
+    assert taken_up_from >= expected(api)["a"][1]
 
 
 async def test_a_server_that_closes_at_once_is_not_asked_in_a_loop(api, bus, start_bridge):
@@ -175,6 +181,13 @@ async def test_an_event_above_four_mebibytes_passes_and_its_message_is_a_referen
     await api.put(AIJOBS, "large", spec={"x": "y" * (5 * 2**20)})
     await api.put(AIJOBS, "small")
     await settle(bus, api)
+    messages = {
+        m.subject.rpartition(".")[2]: m async for m in read_to_end(bus.link, OBJECTS, [objects_filter(AIJOBS.plural)])
+    }
+    assert messages["large"].body == b""
+    assert messages["large"].headers[BODY_HEADER] == "omitted"
+    assert messages["small"].body
+    assert BODY_HEADER not in messages["small"].headers
 
 
 async def test_retry_after_is_honoured(api, bus, start_bridge):
@@ -206,6 +219,8 @@ async def test_a_list_from_the_past_is_not_believed(api, bus, start_bridge):
     assert not api.list_faults
     assert (await held(bus))["dead"][2] == "deleted"
     assert all(query.get("resourceVersion") != "0" for verb, _, query in api.seen if verb == "list")
+    begun = [int(query["resourceVersion"]) for verb, _, query in api.seen if verb == "watch"]
+    assert begun == sorted(begun), "a watch was begun from the past"
 
 
 async def test_a_list_that_expires_between_its_pages_is_begun_anew(api, bus, start_bridge):
@@ -295,6 +310,27 @@ async def test_bookmarks_move_the_version_a_watch_is_taken_up_from(api, bus, sta
         return any(query.get("resourceVersion") == "5000" for verb, _, query in api.seen if verb == "watch")
 
     await eventually(taken_up)
+
+
+async def test_a_bookmark_counts_as_seen_when_a_list_comes_from_the_past(api, bus, start_bridge):
+    """Without it this list would make a tombstone of an object that was there all the time."""
+    await api.put(AIJOBS, "a")
+
+    async def bookmark(request: web.Request) -> web.StreamResponse:
+        api.version = 5000
+        api.list_faults.extend([listing(metadata={"resourceVersion": "400"})] * 2)
+        api.forget()
+        mark = {"kind": "GryviaAIJob", "metadata": {"resourceVersion": "4999"}}
+        return await sends(line("BOOKMARK", mark))(request)
+
+    api.watch_faults.append(bookmark)
+    bridge = await start_bridge(watched=ONE)
+
+    async def listed_again() -> bool:
+        return api.count("list") >= 4 and bridge.state.types["gryviaaijobs"].live
+
+    await eventually(listed_again)
+    assert await held(bus) == expected(api)
 
 
 async def test_lines_split_over_chunks_are_put_together(api, bus, start_bridge):

@@ -47,14 +47,19 @@ class StreamGuard:
         self._clock = clock
 
     async def look(self) -> Never:
+        said = ""
         while True:
             await self._clock.sleep(LOOK)
             expected = sum(feed.messages() for feed, _ in self._feeds.values())
             reached = max((lane.highest_sequence for lane in self._publisher.lanes.values()), default=0)
             try:
                 state = await self._present()
-            except GryviaError:
-                continue  # NATS is away; the publisher says so, and waits for it
+            except GryviaError as error:
+                if str(error) != said:
+                    said = str(error)
+                    log.warning("bridge_stream_not_seen", error=said)
+                continue
+            said = ""
             reason = self._wrong(state, expected, reached)
             if reason:
                 self._heal(reason, state)
