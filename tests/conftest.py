@@ -1,7 +1,7 @@
 """Fixtures for everybody: a real NATS server, and a bus on it.
 
 nats_server   one server a session, on a free port of 127.0.0.1
-nats_url      its URL, with no stream, bucket or consumer left over from an earlier test
+nats_url      its URL, with a user whose account is the test's own and empty
 bus           a connected Bus on it, with both streams made, in memory
 own_nats      a server of the test's own, for tests that kill or wipe it; not supervised
 """
@@ -14,7 +14,6 @@ from collections.abc import AsyncIterator, Coroutine, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-import nats
 import pytest
 
 from gryvia_cli.nats_server import NatsServer
@@ -22,6 +21,8 @@ from gryvia_common.bus.connection import Bus, BusSettings
 from gryvia_common.clock import SystemClock
 
 T = TypeVar("T")
+
+_ACCOUNTS = 500
 
 
 class _Loop:
@@ -41,11 +42,19 @@ class _Loop:
         self._loop.close()
 
 
+def _accounts() -> str:
+    lines = [
+        f"T{number} {{ jetstream: enabled, users: [{{ user: user{number}, password: secret }}] }}"
+        for number in range(_ACCOUNTS)
+    ]
+    return "accounts {\n" + "\n".join(lines) + "\n}"
+
+
 @pytest.fixture(scope="session")
 def nats_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NatsServer]:
     """The session's server. Do not stop it: use `own_nats` for that."""
     loop = _Loop()
-    server = NatsServer(tmp_path_factory.mktemp("nats"))
+    server = NatsServer(tmp_path_factory.mktemp("nats"), config=_accounts())
     loop.run(server.start(supervise=False))
     try:
         yield server
@@ -55,16 +64,17 @@ def nats_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NatsServer
 
 
 @pytest.fixture
-async def nats_url(nats_server: NatsServer) -> str:
-    """The URL of an empty server: whatever an earlier test left is deleted."""
-    client = await nats.connect(nats_server.url)
-    manager = client.jsm()
-    for stream in await manager.streams_info():
-        # Purged first: a file stream deleted and made again at once can come back with its messages.
-        await manager.purge_stream(str(stream.config.name))
-        await manager.delete_stream(str(stream.config.name))
-    await client.close()
-    return nats_server.url
+def nats_url(nats_server: NatsServer, nats_accounts: Iterator[int]) -> str:
+    """The URL of an account of the test's own, with nothing in it. Cleaning one account up would not do: a deleted file
+    stream that is made anew at once can come back with its messages, or fail to come (seen in one of six tries)."""
+    number = next(nats_accounts)
+    return nats_server.url.replace("nats://", f"nats://user{number}:secret@")
+
+
+@pytest.fixture(scope="session")
+def nats_accounts() -> Iterator[int]:
+    """The accounts nobody has used yet."""
+    return iter(range(_ACCOUNTS))
 
 
 @pytest.fixture

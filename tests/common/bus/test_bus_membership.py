@@ -98,7 +98,7 @@ async def test_a_replica_that_dies_without_a_word_is_replaced_when_its_heartbeat
     await eventually(lambda: not first.held, 5)
     assert len(second.held) < PARTITIONS
     await eventually(lambda: second.held == ALL, 10)
-    assert 1.0 < time.monotonic() - began < 4
+    assert 1.0 < time.monotonic() - began < 8
 
 
 async def test_leases_come_back_after_a_restart_and_after_a_wipe(own_nats: NatsServer) -> None:

@@ -265,6 +265,12 @@ async def test_giving_up_before_the_server_is_there_leaves_nothing_behind(own_na
     gc.collect()
 
 
+def test_credentials_in_a_url_are_not_logged() -> None:
+    settings = BusSettings(url="nats://jobs:secret@bus-0:4222, nats://bus-1:4222")
+    assert settings.servers == ["nats://jobs:secret@bus-0:4222", "nats://bus-1:4222"]
+    assert settings.addresses == ["bus-0:4222", "bus-1:4222"]
+
+
 def test_a_missing_key_file_is_named() -> None:
     with pytest.raises(ValidationError, match=r"nkey_file\n +Path does not point to a file"):
         BusSettings(nkey_file="/no/such/file")

@@ -7,6 +7,7 @@ answered by reading the subject back: found under our own id, it was stored the 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -28,6 +29,7 @@ from gryvia_common.errors import Conflict, Gone, Transient
 
 __all__ = ["Bus", "BusSettings", "Published"]
 
+_RECREATIONS = 10
 _EXPECTED_SEQUENCE = "Nats-Expected-Last-Subject-Sequence"
 
 
@@ -79,7 +81,11 @@ class Bus:
         messages."""
         await call(self.link, f"STREAM.PURGE.{OBJECTS}")
         await call(self.link, f"STREAM.DELETE.{OBJECTS}")
-        await self.ensure_streams()
+        for _ in range(_RECREATIONS):
+            with contextlib.suppress(Transient):  # while the files of the old one are still being removed
+                return await self.ensure_streams()
+            await self.clock.sleep(0.1)
+        return await self.ensure_streams()
 
     async def publish(
         self, subject: str, body: bytes, headers: Mapping[str, str], *, expected_sequence: int | None = None

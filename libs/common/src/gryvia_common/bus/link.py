@@ -270,7 +270,7 @@ class Link:
         if self.connected and not isinstance(error, UnexpectedEOF | OSError):
             log.warning("bus_error", name=self.name, error=text)
         elif not self.connected and text != self.last_error and not self._closing:
-            log.warning("bus_unreachable", name=self.name, servers=self.settings.servers, error=text)
+            log.warning("bus_unreachable", name=self.name, servers=self.settings.addresses, error=text)
         self.last_error = text
 
 

@@ -39,6 +39,11 @@ class BusSettings(BaseSettings):
     def servers(self) -> list[str]:
         return [part.strip() for part in self.url.split(",") if part.strip()]
 
+    @property
+    def addresses(self) -> list[str]:
+        """The servers without what a URL may hold of credentials: for the log."""
+        return [server.rpartition("@")[2].removeprefix("nats://") for server in self.servers]
+
     def password(self) -> str:
         return self.password_file.read_text().strip() if self.password_file else ""
 
