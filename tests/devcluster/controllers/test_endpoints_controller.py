@@ -53,6 +53,9 @@ async def test_a_pod_on_its_way_out_or_ended_is_no_endpoint(cluster: Any) -> Non
     await cluster.settle()
     subsets = cluster.get("Endpoints", "web").get("subsets") or []
     assert [a for s in subsets for a in s.get("addresses", ())] == []
+    assert [a["targetRef"]["name"] for s in subsets for a in s.get("notReadyAddresses", ())] == ["a"]
+    (piece,) = cluster.all("EndpointSlice", labels="kubernetes.io/service-name=web")
+    assert [e["conditions"] for e in piece["endpoints"]] == [{"ready": False, "serving": True, "terminating": True}]
 
 
 async def test_a_changed_label_moves_a_pod_out_of_the_service(cluster: Any) -> None:

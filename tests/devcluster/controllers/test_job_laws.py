@@ -177,3 +177,14 @@ def test_a_suspended_job_has_no_pods_and_a_resumed_one_has_them_again(succeed: i
     world.sync()
     assert len(world.active()) == min(parallelism, 6 - succeed)
     assert world.job["status"].get("succeeded", 0) == succeed
+
+
+def test_a_second_pod_for_an_index_is_taken_away() -> None:
+    world = World(completionMode="Indexed", completions=2, parallelism=2)
+    world.sync()
+    extra = copy.deepcopy(world.active()[0])
+    extra["metadata"] |= {"name": "extra", "uid": "extra", "creationTimestamp": "2031-01-01T00:00:00Z"}
+    world.pods["extra"] = extra
+    world.sync()
+    assert sorted(p["metadata"]["annotations"][INDEX] for p in world.active()) == ["0", "1"]
+    assert "extra" not in world.pods

@@ -67,3 +67,15 @@ def test_percentages_round_up_for_surge_and_down_for_absence(
 def test_the_hash_of_a_template_does_not_depend_on_the_order_of_its_fields(template: dict[str, int]) -> None:
     assert template_hash(template) == template_hash(dict(reversed(template.items())))
     assert template_hash(template) != template_hash(template, collisions=1)
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "expected"),
+    [
+        (SetSize(2, 2, 0), SetSize(3, 3, 1), 3),  # two new pods are still missing: the broken old ones stay as well
+        (SetSize(2, 2, 2), SetSize(3, 3, 1), 1),  # both new ones are there: broken old ones go first
+        (SetSize(1, 1, 1), SetSize(4, 4, 4), 2),
+    ],
+)
+def test_old_pods_go_only_as_far_as_the_new_ones_allow(new: SetSize, old: SetSize, expected: int) -> None:
+    assert old_sizes(Bounds(4, 1, 1), new, [old]) == [expected]

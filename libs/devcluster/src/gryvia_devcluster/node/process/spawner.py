@@ -80,6 +80,7 @@ class Spawner:
                 str(_LAUNCHER),
                 str(self._scratch),
                 stdin=theirs.fileno(),
+                env={},
                 start_new_session=True,
             )
         finally:
