@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import Any
 
 Json = dict[str, Any]
@@ -139,6 +140,7 @@ print(socket.create_connection(("localhost", 9000)).recv(3).decode(), server.get
 async def test_an_asyncio_server_on_all_addresses_listens_on_the_pods_own(machine: Any) -> None:
     code = """
 import asyncio
+import socket
 async def main():
     server = await asyncio.start_server(lambda r, w: None, None, 9000)
     print([s.getsockname()[0] for s in server.sockets])
@@ -191,3 +193,19 @@ async def test_a_failed_liveness_probe_restarts_the_container(machine: Any) -> N
     pod = await machine.until("pods", "dead", restarted)
     assert pod["status"]["containerStatuses"][0]["lastState"]["terminated"]["exitCode"] == 143
     assert "Killing" in machine.reasons("dead")
+
+
+async def test_a_service_port_that_cannot_be_opened_is_reached_by_python_all_the_same(machine: Any) -> None:
+    """Ports below 1024 without root, above all; here the port is taken."""
+    with socket.socket() as taken:
+        taken.bind(("127.130.77.9", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        ports = [{"port": port, "targetPort": 8080}]
+        machine.create("services", service("moved", {"app": "web"}, ports, clusterIP="127.130.77.9"))
+        server(machine, "web-a")
+        await addresses(machine, "moved", 1)
+        code = f"import urllib.request; print(urllib.request.urlopen('http://moved:{port}').read().decode())"
+        machine.pod("client", code)
+        pod = await machine.phase("client", "Succeeded", "Failed")
+        assert machine.log(pod) == "web-a\n"

@@ -96,8 +96,8 @@ def _patch_lookups(socket: ModuleType, names: Names, pod_ip: str) -> None:
         return real_name_ex(hostname) if not found else (str(hostname), [], found)
 
     socket.getaddrinfo = getaddrinfo  # type: ignore[attr-defined]  # this is the patch
-    socket.gethostbyname = gethostbyname  # type: ignore[attr-defined]
-    socket.gethostbyname_ex = gethostbyname_ex  # type: ignore[attr-defined]
+    socket.gethostbyname = gethostbyname  # type: ignore[attr-defined]  # the same
+    socket.gethostbyname_ex = gethostbyname_ex  # type: ignore[attr-defined]  # the same
 
 
 def _lookup(names: Names, host: Any) -> list[str] | None:
