@@ -28,6 +28,7 @@ WORDS = {
     "quota": "GryviaQuota",
     "usage": "GryviaUsageRecord",
 }
+NODE_WORDS = ("node", "nodes", "no")
 _PLURALS = {"index": "indexes", "inference": "inference", "lineage": "lineage", "usage": "usage", "watch": "watches"}
 
 
@@ -45,4 +46,6 @@ def kind_of(text: str) -> Kind[Any, Any]:
     for kind in KINDS:
         if wanted in (kind.name.lower(), kind.plural, *kind.short_names):
             return kind
-    raise Terminal(f"unknown kind {text!r}; there are {', '.join(plural(word) for word in WORDS)}", reason="Usage")
+    raise Terminal(
+        f"unknown kind {text!r}; there are {', '.join(plural(word) for word in WORDS)}, nodes", reason="Usage"
+    )

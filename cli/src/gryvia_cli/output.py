@@ -16,8 +16,11 @@ from rich.table import Table
 
 from gryvia_cli.options import Output
 from gryvia_common.kinds.conditions import parse_timestamp
-from gryvia_common.kinds.kind import Column, Kind
-from gryvia_common.kube.objects import Json, metadata
+from gryvia_common.kinds.kind import Column
+from gryvia_common.kube.objects import Json
+
+WRAPPED = frozenset({"MESSAGE", "REASON", "VALUE", "NAMESPACES"})
+"""Columns of free text: where the terminal is narrow these give way, so that names and numbers stay whole."""
 
 
 def console(*, color: bool) -> Console:
@@ -39,23 +42,10 @@ def print_value(value: Any, output: Output) -> None:
 def print_table(out: Console, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     table = Table(box=None, pad_edge=False, show_edge=False, header_style="bold")
     for header in headers:
-        table.add_column(header, overflow="fold", no_wrap=not out.is_terminal)
+        table.add_column(header, overflow="fold", no_wrap=header not in WRAPPED or not out.is_terminal)
     for row in rows:
         table.add_row(*row)
     out.print(table)
-
-
-def object_rows(
-    kind: Kind[Any, Any], objects: Sequence[Json], *, now: datetime, namespaced: bool
-) -> tuple[list[str], list[list[str]]]:
-    """The printer columns of the kind, as kubectl shows them."""
-    headers = (["NAMESPACE"] if namespaced else []) + ["NAME"] + [column.name.upper() for column in kind.columns]
-    rows = []
-    for obj in objects:
-        meta = metadata(obj)
-        row = ([meta.get("namespace", "")] if namespaced else []) + [meta["name"]]
-        rows.append(row + [cell(obj, column, now) for column in kind.columns])
-    return headers, rows
 
 
 def cell(obj: Json, column: Column, now: datetime) -> str:

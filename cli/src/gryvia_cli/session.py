@@ -16,59 +16,81 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from pydantic import ValidationError
 
+from gryvia_cli.bus import connected_bus
+from gryvia_cli.options import Output
 from gryvia_cli.platform.crds import connected
 from gryvia_cli.platform.folder import PlatformFolder
 from gryvia_common.bus.connection import Bus
-from gryvia_common.bus.settings import BusSettings
 from gryvia_common.clock import SystemClock
-from gryvia_common.errors import GryviaError, Terminal
+from gryvia_common.errors import GryviaError, Terminal, Transient
 from gryvia_common.kube.client import Kube
 from gryvia_common.kube.config import KubeSettings
+from gryvia_common.runtime.parsing import describe
 
 INTERRUPTED = 130
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The global options of one invocation."""
+    """The global options of one invocation; None is "not given"."""
 
     kubeconfig: Path | None = None
+    context: str | None = None
+    namespace: str | None = None
+    output: Output | None = None
     color: bool = True
 
-    def kube_settings(self, context: str | None) -> KubeSettings:
-        if self.kubeconfig is not None:
-            return KubeSettings(kubeconfig=self.kubeconfig, context=context)
-        if not os.environ.get("KUBECONFIG") and (folder := PlatformFolder.find(Path.cwd())):
-            return KubeSettings(kubeconfig=folder.kubeconfig, context=context)
-        return KubeSettings(context=context)
+    @property
+    def place(self) -> str:
+        """The namespace to work in."""
+        return self.namespace or "default"
 
     @asynccontextmanager
-    async def kube(self, context: str | None) -> AsyncIterator[Kube]:
-        async with connected(self.kube_settings(context), SystemClock()) as kube:
-            yield kube
+    async def kube(self) -> AsyncIterator[Kube]:
+        """A client. An API server that cannot be reached is a sentence that says how to get one."""
+        folder = self._folder()
+        if folder is not None and not folder.is_running():
+            raise Terminal(
+                f"no platform runs in {folder.root}; start it with `gryvia up`, or name another cluster with --kubeconfig",
+                reason="NotRunning",
+            )
+        try:
+            async with connected(self._kube_settings(folder), SystemClock()) as kube:
+                yield kube
+        except Transient as error:
+            if "Cannot connect" not in str(error):
+                raise
+            raise Transient(
+                f"the cluster does not answer ({error}); start a platform with `gryvia up`, or name one with --kubeconfig"
+            ) from error
 
     @asynccontextmanager
     async def bus(self) -> AsyncIterator[Bus]:
         """The bus of GRYVIA_NATS_URL, else of the embedded platform. Terminal when there is neither, or nobody answers."""
         url = os.environ.get("GRYVIA_NATS_URL") or ""
         if not url:
-            folder = PlatformFolder.find(Path.cwd())
-            url = (folder.nats_url() if folder else None) or ""
+            folder = self._folder()
+            url = (folder.nats_url() if folder and folder.is_running() else None) or ""
         if not url:
             raise Terminal(
                 "no platform runs in this folder and GRYVIA_NATS_URL is not set; run `gryvia up`, or name the NATS server",
                 reason="NoBus",
             )
-        try:
-            async with asyncio.timeout(5):
-                bus = await Bus.connect(BusSettings(url=url), name="gryvia-cli", clock=SystemClock())
-        except TimeoutError as error:
-            raise Terminal(f"NATS at {url} does not answer; is the platform up?", reason="NoBus") from error
-        try:
+        async with connected_bus(url, "gryvia-cli") as bus:
             yield bus
-        finally:
-            await bus.close()
+
+    def _folder(self) -> PlatformFolder | None:
+        """The embedded platform that the options mean; None for any other cluster."""
+        if self.kubeconfig is not None:
+            folder = PlatformFolder(self.kubeconfig.absolute().parent)
+            return folder if folder.is_ours() else None
+        return None if os.environ.get("KUBECONFIG") else PlatformFolder.find(Path.cwd())
+
+    def _kube_settings(self, folder: PlatformFolder | None) -> KubeSettings:
+        kubeconfig = self.kubeconfig or (folder.kubeconfig if folder else None)
+        return KubeSettings(kubeconfig=kubeconfig, context=self.context)
 
 
 def run(work: Callable[[], Coroutine[Any, Any, int | None]]) -> None:
@@ -78,10 +100,13 @@ def run(work: Callable[[], Coroutine[Any, Any, int | None]]) -> None:
     except GryviaError as error:
         print(f"gryvia: {error}", file=sys.stderr)
         raise typer.Exit(1) from error
+    except ValidationError as error:
+        print(f"gryvia: {describe(error, 'environment')}", file=sys.stderr)
+        raise typer.Exit(1) from error
     except KeyboardInterrupt as error:
         raise typer.Exit(INTERRUPTED) from error
     except BrokenPipeError:
-        # `gryvia ... | head`: the reader has what it wanted.
-        sys.stderr.close()
+        # `gryvia ... | head`: the reader has what it wanted. Python would complain about the pipe once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None
     raise typer.Exit(code or 0)

@@ -1,4 +1,4 @@
-"""`gryvia demo`: the platform, a real study on it from its first to its best trial, and what came of it.
+"""`gryvia demo`: the platform, real studies on it from their first to their best trial, and what came of them.
 
 Everything it does a user can do: it applies the example manifests through the API server and reads the objects back. With
 --once it ends when the studies have; its exit code says whether every step succeeded.
@@ -23,16 +23,20 @@ from gryvia_cli.commands.platform import (
     signalled,
     started,
 )
-from gryvia_cli.commands.trials import best_name, progress_line, read_trials, trials_table
+from gryvia_cli.commands.trials import progress_line, read_trials, trials_done
 from gryvia_cli.manifests import read_manifests
-from gryvia_cli.options import FolderOption
+from gryvia_cli.options import FolderOption, NoColorOption
+from gryvia_cli.output import console
 from gryvia_cli.platform.crds import connected
 from gryvia_cli.platform.embedded import Platform, PlatformOptions
 from gryvia_cli.platform.folder import PlatformFolder
-from gryvia_cli.session import run
+from gryvia_cli.session import INTERRUPTED, run
+from gryvia_cli.study_progress import StudyProgress
+from gryvia_cli.trials_table import best_name, trials_table
 from gryvia_common.clock import SystemClock
 from gryvia_common.errors import Terminal
-from gryvia_common.kinds.autotuner import AUTO_TUNER
+from gryvia_common.kinds.autotuner import AUTO_TUNER, Trial
+from gryvia_common.kinds.trials import trial_number
 from gryvia_common.kube.client import Kube
 from gryvia_common.kube.objects import Json, metadata
 from gryvia_common.kube.resources import CONFIG_MAPS
@@ -45,41 +49,50 @@ POLL_SECONDS = 0.5
 
 
 def demo(
+    context: typer.Context,
     folder: FolderOption = DEFAULT_FOLDER,
     once: Annotated[bool, typer.Option("--once", help="End when the studies have ended.")] = False,
     port: PortOption = 0,
     processes: ProcessesOption = False,
     images: ImagesOption = None,
+    no_color: NoColorOption = False,
 ) -> None:
     """Start the platform, run real studies on it, show how they go and what came of them."""
     options = PlatformOptions(PlatformFolder(folder.absolute()), port, processes=processes, images=images)
+    out = console(color=context.obj.color and not no_color)
 
     async def work() -> int:
-        out = Console(highlight=False)
-        async with signalled() as stop, started(options, out) as platform:
-            studies = asyncio.create_task(_run_studies(platform, out))
-            stopped = asyncio.create_task(stop.wait())
-            await asyncio.wait((studies, stopped), return_when=asyncio.FIRST_COMPLETED)
-            if not studies.done():
-                studies.cancel()
-                await asyncio.gather(studies, return_exceptions=True)
-                out.print("stopped before the studies ended")
-                return 1
-            good = studies.result()
-            if not once:
-                say_hello(out, platform)
-                await stopped
-            stopped.cancel()
-            return 0 if good else 1
+        async with signalled() as stop, started(options, out, stop) as platform:
+            return INTERRUPTED if platform is None else await _demonstrate(platform, out, stop, once=once)
 
     run(work)
 
 
-async def _run_studies(platform: Platform, out: Console) -> bool:
+async def _demonstrate(platform: Platform, out: Console, stop: asyncio.Event, *, once: bool) -> int:
+    studies = asyncio.create_task(run_studies(platform, out))
+    stopped = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait((studies, stopped), return_when=asyncio.FIRST_COMPLETED)
+        if not studies.done():
+            studies.cancel()
+            await asyncio.gather(studies, return_exceptions=True)
+            out.print("stopped before the studies ended")
+            return INTERRUPTED
+        good = studies.result()
+        if not once:
+            say_hello(out, platform)
+            await stopped
+            out.print("stopping")
+        return 0 if good else 1
+    finally:
+        stopped.cancel()
+
+
+async def run_studies(platform: Platform, out: Console, files: Sequence[str] = STUDIES) -> bool:
     """Whether every study succeeded."""
     good = True
     async with connected(platform.kube, SystemClock()) as kube:
-        for file in STUDIES:
+        for file in files:
             path = EXAMPLES / file
             tuner = await _apply(kube, read_manifests(path))
             out.print(f"\n[bold]{metadata(tuner)['name']}[/bold]  applied from {path.relative_to(EXAMPLES.parents[1])}")
@@ -108,27 +121,43 @@ async def _watch_study(kube: Kube, tuner: Json, out: Console) -> bool:
     clock = SystemClock()
     namespace, name = metadata(tuner)["namespace"], metadata(tuner)["name"]
     deadline = clock.monotonic() + STUDY_SECONDS
-    said = ""
-    with out.status(progress_line(tuner)) as live:
+    with StudyProgress(out, int(tuner["spec"]["maxTrials"])) as progress:
         while (phase := (tuner.get("status") or {}).get("phase")) not in ("Succeeded", "Failed"):
             if clock.monotonic() > deadline:
                 out.print(f"[red]{name} has not ended after {STUDY_SECONDS:.0f} s[/red]")
                 return False
             await asyncio.sleep(POLL_SECONDS)
             tuner = await kube.get(AUTO_TUNER.resource, namespace, name)
-            line = progress_line(tuner)
-            live.update(line)
-            if line != said and not out.is_terminal:
-                out.print(line, soft_wrap=True)
-            said = line
+            progress.show(trials_done(tuner), progress_line(tuner))
     tuner, records = await read_trials(kube, namespace, name)
-    out.print(trials_table(tuner, records))
+    _say_result(tuner, records, out)
+    return bool(phase == "Succeeded")
+
+
+def _say_result(tuner: Json, records: Sequence[Trial], out: Console) -> None:
     state = tuner["status"]
-    best = state.get("bestTrial") or {}
+    out.print(trials_table(tuner, records, out.width))
+    if early := stopped_early(records):
+        out.print(early, soft_wrap=True)
     message = f": {state['message']}" if state.get("message") else ""
-    out.print(f"{name} {phase}{message}", soft_wrap=True)
+    out.print(f"{metadata(tuner)['name']} {state['phase']}{message}", soft_wrap=True)
     if best_name(tuner):
+        best = state["bestTrial"]
         chosen = ", ".join(f"{key}={value}" for key, value in sorted(best["parameters"].items()))
         metric = tuner["spec"]["objective"]["metricName"]
         out.print(f"[bold green]best {metric} {best['metricValue']:.4f}[/bold green] with {chosen}", soft_wrap=True)
-    return bool(phase == "Succeeded")
+
+
+def stopped_early(records: Sequence[Trial]) -> str:
+    """`stopped early, by what they had reported: trials 0, 3 and 4 at epoch 3; trial 1 at epoch 9`; empty when none was."""
+    by_epoch: dict[int, list[str]] = {}
+    for record in records:
+        if record.phase == "Stopped" and record.intermediate_metrics:
+            by_epoch.setdefault(record.intermediate_metrics[-1].step, []).append(str(trial_number(record.name)))
+    parts = [f"{_trials(names)} at epoch {epoch}" for epoch, names in sorted(by_epoch.items())]
+    return f"stopped early, by what they had reported: {'; '.join(parts)}" if parts else ""
+
+
+def _trials(names: Sequence[str]) -> str:
+    *first, last = names
+    return f"trials {', '.join(first)} and {last}" if first else f"trial {last}"

@@ -8,39 +8,38 @@ from typing import Annotated
 
 import typer
 
-from gryvia_cli.options import Output, OutputOption
-from gryvia_cli.session import Session, run
+from gryvia_cli.options import KubeconfigOption, Output
+from gryvia_cli.session import Session
+from gryvia_cli.verb import NAMESPACE, OUTPUT, verb
+from gryvia_common.bus.events import CATALOGUE
 from gryvia_common.bus.subscribe import ReceivedEvent, Since, subscribe_events
 from gryvia_common.errors import Terminal
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
-def events(
-    context: typer.Context,
+@verb({"kubeconfig": KubeconfigOption}, NAMESPACE, OUTPUT)
+async def events(
+    session: Session,
     types: Annotated[
         list[str] | None, typer.Argument(help="Which: `trial`, `trial.completed`, ...; all if none.")
     ] = None,
     since: Annotated[str, typer.Option("--since", help="`new`, `all`, or how far back: 10m, 2h, 1d.")] = "new",
     limit: Annotated[int, typer.Option("--limit", min=0, help="End after this many; 0 goes on until Ctrl-C.")] = 0,
-    output: OutputOption = Output.TABLE,
-) -> None:
-    """Follow the events of the platform. `-o json` prints one CloudEvent a line."""
-    session: Session = context.obj
-
-    async def work() -> int:
-        filters = [_filter(text) for text in types or ["*"]]
-        start = parse_since(since, datetime.now(UTC))
-        seen = 0
-        async with session.bus() as bus:
-            async for event in subscribe_events(bus, filters, since=start):
-                print(_line(event, output), flush=True)
-                seen += 1
-                if limit and seen >= limit:
-                    break
-        return 0
-
-    run(work)
+) -> int:
+    """Follow the events of the platform, of one namespace with -n. `-o json` prints one CloudEvent a line."""
+    filters = [_filter(text) for text in types or ["*"]]
+    start = parse_since(since, datetime.now(UTC))
+    seen = 0
+    async with session.bus() as bus:
+        async for event in subscribe_events(bus, filters, since=start):
+            if session.namespace is not None and event.namespace != session.namespace:
+                continue
+            print(_line(event, session.output), flush=True)
+            seen += 1
+            if limit and seen >= limit:
+                break
+    return 0
 
 
 def parse_since(text: str, now: datetime) -> Since:
@@ -56,16 +55,22 @@ def parse_since(text: str, now: datetime) -> Since:
 
 
 def _filter(text: str) -> tuple[str, str]:
+    """Terminal for a noun or verb that no event has: silence would look like "nothing happens"."""
     noun, _, verb = text.removeprefix("gryvia.").partition(".")
+    known = {(one.noun, one.verb) for one in CATALOGUE}
+    fits = [pair for pair in known if noun in ("", "*", pair[0]) and verb in ("", "*", pair[1])]
+    if not fits:
+        nouns = sorted({pair[0] for pair in known})
+        raise Terminal(f"no event is called {text!r}; there are {', '.join(nouns)}", reason="Usage")
     return noun or "*", verb or "*"
 
 
-def _line(event: ReceivedEvent, output: Output) -> str:
-    if output != Output.TABLE:
+def _line(event: ReceivedEvent, output: Output | None) -> str:
+    if output in (Output.JSON, Output.YAML):
         prefix = "---\n" if output == Output.YAML else ""
         return prefix + json.dumps(_structured(event))
     details = " ".join(f"{key}={_short(value)}" for key, value in event.data.items() if value not in ("", None, {}, []))
-    return f"{event.time:%H:%M:%S}  {event.type.removeprefix('gryvia.'):<16} {event.subject:<32} {details}"
+    return f"{event.time.astimezone():%H:%M:%S}  {event.type.removeprefix('gryvia.'):<16} {event.subject:<32} {details}"
 
 
 def _structured(event: ReceivedEvent) -> dict[str, object]:

@@ -6,14 +6,16 @@ import asyncio
 import contextlib
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TextIO
 
 import typer
 from rich.console import Console
 
-from gryvia_cli.options import FolderOption
+from gryvia_cli.kubectl import gryvia_command, kubectl_command, short
+from gryvia_cli.options import FolderOption, NoColorOption
+from gryvia_cli.output import console
 from gryvia_cli.platform.embedded import Platform, PlatformOptions, run_platform
 from gryvia_cli.platform.folder import PlatformFolder
 from gryvia_cli.session import run
@@ -27,26 +29,33 @@ PersistOption = Annotated[bool, typer.Option("--persist", help="Keep the objects
 ProcessesOption = Annotated[
     bool, typer.Option("--processes", help="A process for each service instead of one for all.")
 ]
-ImagesOption = Annotated[Path | None, typer.Option("--images", help="images.yaml: what runs for which image.")]
+ImagesOption = Annotated[
+    Path | None,
+    typer.Option("--images", help="images.yaml: what runs for which image.", exists=True, dir_okay=False),
+]
 DEFAULT_FOLDER = Path(".gryvia")
+EXAMPLE = Path("examples/ml-workflow/hyperparameter-tuning.yaml")
 
 
 def up(
+    context: typer.Context,
     folder: FolderOption = DEFAULT_FOLDER,
     port: PortOption = 0,
     persist: PersistOption = False,
     processes: ProcessesOption = False,
     images: ImagesOption = None,
+    no_color: NoColorOption = False,
 ) -> None:
     """Start the platform and keep it up until Ctrl-C."""
     options = PlatformOptions(PlatformFolder(folder.absolute()), port, persist, processes, images)
+    out = console(color=context.obj.color and not no_color)
 
     async def work() -> int:
-        out = Console(highlight=False)
-        async with signalled() as stop, started(options, out) as platform:
-            say_hello(out, platform)
-            await stop.wait()
-            out.print("stopping")
+        async with signalled() as stop, started(options, out, stop) as platform:
+            if platform is not None:
+                say_hello(out, platform)
+                await stop.wait()
+                out.print("stopping")
         return 0
 
     run(work)
@@ -74,38 +83,61 @@ async def signalled() -> AsyncIterator[asyncio.Event]:
 
 
 @contextlib.asynccontextmanager
-async def started(options: PlatformOptions, out: Console) -> AsyncIterator[Platform]:
-    """The platform, its progress on `out` and its logs in a file."""
+async def started(options: PlatformOptions, out: Console, stop: asyncio.Event) -> AsyncIterator[Platform | None]:
+    """The platform, its progress on `out` and its logs in a file; None when `stop` came before it was up."""
     clock = SystemClock()
     begun = clock.monotonic()
 
     def progress(text: str) -> None:
         out.print(f"[dim]{clock.monotonic() - begun:6.2f} s[/dim]  {text}")
 
-    options.folder.logs.mkdir(parents=True, exist_ok=True)
-    with (options.folder.logs / "platform.log").open("a", buffering=1) as log:
+    options.folder.prepare()
+    with _log_file(options.folder) as log:
         configure_logs(stream=log)
         try:
-            async with run_platform(options, clock=clock, progress=progress) as platform:
-                yield platform
+            async with contextlib.AsyncExitStack() as stack:
+                start = stack.enter_async_context(run_platform(options, clock=clock, progress=progress))
+                yield await _unless(stop, start)
         finally:
             configure_logs(level="warning", format="console", stream=sys.stderr)
 
 
-def say_hello(out: Console, platform: Platform) -> None:
-    config = _short(platform.folder.kubeconfig)
-    out.print("The platform is up. In another terminal:")
-    out.print(f"  kubectl --kubeconfig {config} get gryviaautotuners -A -w", soft_wrap=True)
-    out.print(
-        f"  kubectl --kubeconfig {config} apply -f examples/ml-workflow/hyperparameter-tuning.yaml", soft_wrap=True
-    )
-    out.print("  .venv/bin/gryvia events", soft_wrap=True)
-    out.print(f"Logs are in {_short(platform.folder.logs)}. Ctrl-C stops everything.", soft_wrap=True)
-
-
-def _short(path: Path) -> str:
-    """Relative to where the person stands, if that is shorter."""
+async def _unless(stop: asyncio.Event, start: Coroutine[Any, Any, Platform]) -> Platform | None:
+    """What `start` gives, or None once `stop` is set; `start` is cancelled then and has cleaned up."""
+    task: asyncio.Task[Platform] = asyncio.create_task(start)
+    stopped = asyncio.create_task(stop.wait())
     try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
+        await asyncio.wait((task, stopped), return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            return None
+        return task.result()
+    finally:
+        stopped.cancel()
+
+
+@contextlib.contextmanager
+def _log_file(folder: PlatformFolder) -> Iterator[TextIO]:
+    with folder.usable():
+        file = (folder.logs / "platform.log").open("a", buffering=1)
+    with file:
+        yield file
+
+
+def say_hello(out: Console, platform: Platform) -> None:
+    """What to type in another terminal."""
+    config = short(platform.folder.kubeconfig)
+    out.print("\nThe platform is up. In another terminal:")
+    kubectl, gryvia = kubectl_command(), gryvia_command()
+    lines = [f"{gryvia} --kubeconfig {config} status", f"{gryvia} --kubeconfig {config} events"]
+    if kubectl is not None:
+        lines.insert(0, f"{kubectl} --kubeconfig {config} get gryviaautotuners -A -w")
+        if EXAMPLE.exists():
+            lines.insert(1, f"{kubectl} --kubeconfig {config} apply -f {EXAMPLE}")
+    for line in lines:
+        out.print(f"  {line}", soft_wrap=True)
+    if kubectl is None:
+        out.print("There is no kubectl here; `make install` puts one into .venv/bin.", soft_wrap=True)
+    out.print(f"NATS is at {platform.nats_url}, logs are in {short(platform.folder.logs)}.", soft_wrap=True)
+    out.print("Ctrl-C stops everything.")

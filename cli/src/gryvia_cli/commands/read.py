@@ -1,78 +1,114 @@
-"""`gryvia list` and `gryvia get`: what is there, of any kind."""
+"""`gryvia list`, `gryvia get`, `gryvia queue`, `gryvia quota`: what is there, of any kind."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from gryvia_cli.names import kind_of
-from gryvia_cli.options import AllNamespaces, ContextOption, NamespaceOption, Output, OutputOption
-from gryvia_cli.output import console, object_rows, print_table, print_value
-from gryvia_cli.session import Session, run
+from gryvia_cli.names import NODE_WORDS, kind_of
+from gryvia_cli.options import AllNamespaces, Output
+from gryvia_cli.output import console, print_table, print_value
+from gryvia_cli.session import Session
+from gryvia_cli.tables import Rows, node_rows, object_rows, queue_rows, with_namespace
+from gryvia_cli.verb import CLUSTER, NAMESPACE, OUTPUT, verb
 from gryvia_common.errors import Gone, Terminal
+from gryvia_common.kinds.aijob import AI_JOB
+from gryvia_common.kinds.kind import Kind
+from gryvia_common.kinds.quota import QUOTA
+from gryvia_common.kube.objects import Json, metadata
+from gryvia_common.kube.resources import NODES, Resource
 
-KindArgument = Annotated[str, typer.Argument(help="jobs, tuners, workflows, models, workspaces, quotas, ...")]
-
-
-def list_objects(
-    context: typer.Context,
-    kind: KindArgument,
-    namespace: NamespaceOption = "default",
-    all_namespaces: AllNamespaces = False,
-    output: OutputOption = Output.TABLE,
-    kube_context: ContextOption = None,
-) -> None:
-    """List the objects of a kind."""
-    session: Session = context.obj
-
-    async def work() -> int:
-        found = kind_of(kind)
-        everywhere = all_namespaces or not found.namespaced
-        async with session.kube(kube_context) as kube:
-            objects = await kube.list(found.resource, None if everywhere else namespace)
-        if output != Output.TABLE:
-            print_value(objects, output)
-            return 0
-        if not objects:
-            print(f"No {found.plural} found" + ("." if everywhere else f" in namespace {namespace}."))
-            return 0
-        headers, rows = object_rows(
-            found, objects, now=datetime.now(UTC), namespaced=all_namespaces and found.namespaced
-        )
-        print_table(console(color=session.color), headers, rows)
-        return 0
-
-    run(work)
+KindArgument = Annotated[str, typer.Argument(help="jobs, tuners, workflows, models, quotas, nodes, experiments, ...")]
+WAITING = frozenset({"", "Pending", "Queued"})
 
 
-def get_object(
-    context: typer.Context,
-    kind: KindArgument,
-    name: Annotated[str, typer.Argument(help="Name of the object.")],
-    namespace: NamespaceOption = "default",
-    output: OutputOption = Output.YAML,
-    kube_context: ContextOption = None,
-) -> None:
+@verb(CLUSTER, NAMESPACE, OUTPUT)
+async def list_objects(session: Session, kind: KindArgument, all_namespaces: AllNamespaces = False) -> int:
+    """List the objects of a kind, or the nodes."""
+    resource, found = _resource(kind)
+    namespace = None if all_namespaces or not resource.namespaced else session.place
+    async with session.kube() as kube:
+        objects = await kube.list(resource, namespace)
+    now = datetime.now(UTC)
+    rows = object_rows(found, objects, now=now, namespaced=all_namespaces and resource.namespaced) if found else None
+    _show(session, objects, rows or node_rows(objects, now), resource.plural, namespace)
+    return 0
+
+
+@verb(CLUSTER, NAMESPACE, OUTPUT)
+async def get_object(
+    session: Session, kind: KindArgument, name: Annotated[str, typer.Argument(help="Name of the object.")]
+) -> int:
     """Show one object whole."""
-    session: Session = context.obj
+    resource, found = _resource(kind)
+    async with session.kube() as kube:
+        try:
+            obj = await kube.get(resource, session.place if resource.namespaced else "", name)
+        except Gone as error:
+            where = f" in namespace {session.place}" if resource.namespaced else ""
+            raise Terminal(f"{resource.kind} {name} not found{where}", reason="NotFound") from error
+    obj["metadata"].pop("managedFields", None)
+    if session.output == Output.TABLE:
+        now = datetime.now(UTC)
+        rows = object_rows(found, [obj], now=now, namespaced=False) if found else node_rows([obj], now)
+        print_table(console(color=session.color), *rows)
+    else:
+        print_value(obj, session.output or Output.YAML)
+    return 0
 
-    async def work() -> int:
-        found = kind_of(kind)
-        async with session.kube(kube_context) as kube:
-            try:
-                obj = await kube.get(found.resource, namespace if found.namespaced else "", name)
-            except Gone as error:
-                where = f" in namespace {namespace}" if found.namespaced else ""
-                raise Terminal(f"{found.name} {name} not found{where}", reason="NotFound") from error
-        obj["metadata"].pop("managedFields", None)
-        if output == Output.TABLE:
-            print_table(
-                console(color=session.color), *object_rows(found, [obj], now=datetime.now(UTC), namespaced=False)
-            )
-        else:
-            print_value(obj, output)
-        return 0
 
-    run(work)
+@verb(CLUSTER, NAMESPACE, OUTPUT)
+async def queue(session: Session, all_namespaces: AllNamespaces = False) -> int:
+    """Jobs that wait, the next one first: by priority, then by age."""
+    namespace = None if all_namespaces else session.place
+    async with session.kube() as kube:
+        jobs = await kube.list(AI_JOB.resource, namespace)
+    waiting = sorted((job for job in jobs if _phase(job) in WAITING), key=_turn)
+    headers, rows = queue_rows(waiting, datetime.now(UTC))
+    shown = with_namespace(headers, rows, waiting) if all_namespaces else (headers, rows)
+    _show(session, waiting, shown, "waiting jobs", namespace)
+    return 0
+
+
+@verb(CLUSTER, OUTPUT)
+async def quota(
+    session: Session, team: Annotated[str | None, typer.Argument(help="A team; all of them if none.")] = None
+) -> int:
+    """What teams may use, and what they do use."""
+    async with session.kube() as kube:
+        quotas = await kube.list(QUOTA.resource)
+    if team is not None:
+        quotas = [one for one in quotas if team in ((one.get("spec") or {}).get("team"), metadata(one)["name"])]
+        if not quotas:
+            raise Terminal(f"no quota of a team {team}", reason="NotFound")
+    rows = object_rows(QUOTA, quotas, now=datetime.now(UTC), namespaced=False)
+    _show(session, quotas, rows, QUOTA.plural, None)
+    return 0
+
+
+def _resource(text: str) -> tuple[Resource, Kind[Any, Any] | None]:
+    """Nodes are no kind of ours."""
+    if text.lower() in NODE_WORDS:
+        return NODES, None
+    kind = kind_of(text)
+    return kind.resource, kind
+
+
+def _show(session: Session, objects: Sequence[Json], rows: Rows, what: str, namespace: str | None) -> None:
+    if session.output in (Output.JSON, Output.YAML):
+        print_value(list(objects), session.output)
+    elif not objects:
+        print(f"No {what} found" + (f" in namespace {namespace}." if namespace else "."))
+    else:
+        print_table(console(color=session.color), *rows)
+
+
+def _phase(job: Json) -> str:
+    return str((job.get("status") or {}).get("phase") or "")
+
+
+def _turn(job: Json) -> tuple[int, str, str]:
+    return -int((job.get("spec") or {}).get("priority") or 0), metadata(job)["creationTimestamp"], metadata(job)["name"]

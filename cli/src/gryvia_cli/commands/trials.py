@@ -2,45 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from gryvia_cli.options import ContextOption, NamespaceOption, Output, OutputOption
-from gryvia_cli.output import console, duration, print_value
-from gryvia_cli.session import Session, run
+from gryvia_cli.options import Output
+from gryvia_cli.output import console, print_value
+from gryvia_cli.session import Session
+from gryvia_cli.trials_table import best_name, trials_table
+from gryvia_cli.verb import CLUSTER, NAMESPACE, OUTPUT, verb
 from gryvia_common.errors import Gone, Terminal
 from gryvia_common.kinds.autotuner import AUTO_TUNER, Trial
-from gryvia_common.kinds.conditions import parse_timestamp
 from gryvia_common.kinds.trials import TUNER_LABEL, history, trial_number, tuner_label
 from gryvia_common.kube.client import Kube
 from gryvia_common.kube.objects import Json, metadata
 from gryvia_common.kube.resources import CONFIG_MAPS
 
 
-def trials(
-    context: typer.Context,
-    tuner: Annotated[str, typer.Argument(help="Name of the tuner.")],
-    namespace: NamespaceOption = "default",
-    output: OutputOption = Output.TABLE,
-    kube_context: ContextOption = None,
-) -> None:
-    """Show all trials of a study."""
-    session: Session = context.obj
-
-    async def work() -> int:
-        async with session.kube(kube_context) as kube:
-            obj, records = await read_trials(kube, namespace, tuner)
+@verb(CLUSTER, NAMESPACE, OUTPUT)
+async def trials(session: Session, tuner: Annotated[str, typer.Argument(help="Name of the tuner.")]) -> int:
+    """Show all trials of a study, the best one marked."""
+    async with session.kube() as kube:
+        obj, records = await read_trials(kube, session.place, tuner)
+    if session.output in (Output.JSON, Output.YAML):
         best = best_name(obj)
-        if output == Output.TABLE:
-            console(color=session.color).print(trials_table(obj, records))
-        else:
-            print_value([_as_json(record, best) for record in records], output)
+        print_value([_as_json(record, best) for record in records], session.output)
         return 0
-
-    run(work)
+    out = console(color=session.color)
+    if records:
+        out.print(trials_table(obj, records, out.width))
+    out.print(progress_line(obj) + _message(obj), soft_wrap=True)
+    return 0
 
 
 async def read_trials(kube: Kube, namespace: str, tuner: str) -> tuple[Json, list[Trial]]:
@@ -53,53 +45,29 @@ async def read_trials(kube: Kube, namespace: str, tuner: str) -> tuple[Json, lis
     return obj, history(obj, blocks)
 
 
-def best_name(tuner: Json) -> str:
-    """Empty while no trial has a value."""
-    return str(((tuner.get("status") or {}).get("bestTrial") or {}).get("name") or "")
-
-
-def trials_table(tuner: Json, records: Sequence[Trial]) -> Table:
-    """One row a trial, in order; `*` marks the best."""
-    names = sorted({name for record in records for name in record.parameters})
-    metric = ((tuner.get("spec") or {}).get("objective") or {}).get("metricName", "metric")
-    best = best_name(tuner)
-    table = Table(box=None, pad_edge=False, show_edge=False, header_style="bold")
-    for header in ("", "TRIAL", *names, metric, "PHASE", "TIME", "MESSAGE"):
-        table.add_column(header)
-    for record in records:
-        style = "bold green" if record.name == best else {"Failed": "red", "Stopped": "yellow"}.get(record.phase, "")
-        table.add_row(
-            "*" if record.name == best else "",
-            str(trial_number(record.name)),
-            *(record.parameters.get(name, "") for name in names),
-            "" if record.metric_value is None else f"{record.metric_value:.6g}",
-            record.phase,
-            _time(record),
-            record.message or "",
-            style=style,
-        )
-    return table
-
-
-def _time(record: Trial) -> str:
-    if not record.start_time or not record.completion_time:
-        return ""
-    return duration(int((parse_timestamp(record.completion_time) - parse_timestamp(record.start_time)).total_seconds()))
+def _message(tuner: Json) -> str:
+    message = (tuner.get("status") or {}).get("message")
+    return f": {message}" if message else ""
 
 
 def _as_json(record: Trial, best: str) -> Json:
     return {"number": trial_number(record.name), **record.wire(), "best": record.name == best}
 
 
+def trials_done(tuner: Json) -> int:
+    """Trials that have ended, one way or another."""
+    state = tuner.get("status") or {}
+    return int(state.get("trialsCompleted", 0)) + int(state.get("trialsFailed", 0))
+
+
 def progress_line(tuner: Json) -> str:
     """`tuner hpo: Running, 12 of 30 trials done, 4 running, best 0.9722`."""
     state = tuner.get("status") or {}
     spec = tuner.get("spec") or {}
-    done = state.get("trialsCompleted", 0) + state.get("trialsFailed", 0)
     best = (state.get("bestTrial") or {}).get("metricValue")
     parts = [
         f"tuner {metadata(tuner)['name']}: {state.get('phase', 'Pending')}",
-        f"{done} of {spec.get('maxTrials', '?')} trials done",
+        f"{trials_done(tuner)} of {spec.get('maxTrials', '?')} trials done",
         f"{state.get('trialsRunning', 0)} running",
     ]
     return ", ".join(parts + ([f"best {best:.4f}"] if best is not None else []))

@@ -15,12 +15,13 @@ from pathlib import Path
 
 import aiohttp
 
+from gryvia_cli.bus import connected_bus
 from gryvia_cli.nats_server import NatsServer, external_url
 from gryvia_cli.platform.crds import connected, install_crds
 from gryvia_cli.platform.folder import PlatformFolder
 from gryvia_cli.platform.inprocess import run_in_process
 from gryvia_cli.platform.services import SERVICES
-from gryvia_cli.platform.subprocesses import ServiceProcess
+from gryvia_cli.platform.subprocesses import ServiceProcess, end_leftovers
 from gryvia_common.bus.settings import BusSettings
 from gryvia_common.clock import Clock, SystemClock
 from gryvia_common.errors import Terminal
@@ -66,31 +67,39 @@ async def run_platform(
 ) -> AsyncIterator[Platform]:
     """Terminal, in one sentence, when something that a person can mend is in the way."""
     clock = clock or SystemClock()
-    folder = options.folder
     async with AsyncExitStack() as stack:
-        stack.enter_context(folder.hold())
-        for stale in folder.run.glob("*.port"):
-            stale.unlink()
-        nats, nats_url = await _start_nats(folder, stack)
-        progress("NATS is ready")
-        cluster = await _start_cluster(options, stack)
-        await cluster.write_kubeconfig(folder.kubeconfig)
-        kube = KubeSettings(kubeconfig=folder.kubeconfig)
-        async with connected(kube, clock) as client:
-            await install_crds(client, clock)
-        progress(f"the cluster is ready at {cluster.url}")
-        folder.write_address(nats_url=nats_url, pid=os.getpid())
-        platform = Platform(folder, cluster, nats, nats_url, kube)
-        tasks = _start_services(platform, options, clock)
-        stack.push_async_callback(_end, tasks)
-        await _until_ready(folder, clock, progress)
+        with options.folder.usable():
+            platform = await _start(options, clock, progress, stack)
         yield platform
+
+
+async def _start(options: PlatformOptions, clock: Clock, progress: Progress, stack: AsyncExitStack) -> Platform:
+    folder = options.folder
+    stack.enter_context(folder.hold())
+    for stale in folder.run.glob("*.port"):
+        stale.unlink()
+    await end_leftovers(folder.run)
+    nats, nats_url = await _start_nats(folder, stack)
+    progress("NATS is ready")
+    cluster = await _start_cluster(options, stack)
+    await cluster.write_kubeconfig(folder.kubeconfig)
+    kube = KubeSettings(kubeconfig=folder.kubeconfig)
+    async with connected(kube, clock) as client:
+        await install_crds(client, clock)
+    progress(f"the cluster is ready at {cluster.url}")
+    folder.write_address(nats_url=nats_url, pid=os.getpid())
+    platform = Platform(folder, cluster, nats, nats_url, kube)
+    tasks = _start_services(platform, options, clock)
+    stack.push_async_callback(_end, tasks)
+    await _until_ready(folder, clock, progress)
+    return platform
 
 
 async def _start_nats(folder: PlatformFolder, stack: AsyncExitStack) -> tuple[NatsServer | None, str]:
     url = external_url()
     if url:
-        return None, url
+        async with connected_bus(url, "gryvia-up"):
+            return None, url
     server = NatsServer(folder.nats_data)
     await server.start()
     stack.push_async_callback(server.stop)
@@ -106,7 +115,7 @@ async def _start_cluster(options: PlatformOptions, stack: AsyncExitStack) -> Dev
     )
     try:
         return await stack.enter_async_context(DevCluster(settings))
-    except (PortTaken, DamagedState) as error:
+    except (PortTaken, DamagedState, ValueError) as error:
         raise Terminal(str(error), reason=type(error).__name__) from error
 
 
@@ -122,7 +131,9 @@ def _start_services(platform: Platform, options: PlatformOptions, clock: Clock) 
                 "GRYVIA_PORT_FILE": str(port_file.absolute()),
                 **options.environment,
             }
-            process = ServiceProcess(service, environment, folder.logs / f"{service.name}.log", clock)
+            process = ServiceProcess(
+                service, environment, folder.logs / f"{service.name}.log", folder.run / f"{service.name}.pid", clock
+            )
             platform.services[service.name] = process
             work = process.run()
         else:
@@ -167,11 +178,21 @@ async def _until_ready(folder: PlatformFolder, clock: Clock, progress: Progress)
 
 async def _not_ready(session: aiohttp.ClientSession, port_file: Path) -> str:
     """Why not; empty when it is."""
-    with suppress(OSError, ValueError, aiohttp.ClientError, TimeoutError):
-        port = int(port_file.read_text())
+    port = _port(port_file)
+    if port is None:
+        return "it has not started"
+    try:
         async with session.get(f"http://127.0.0.1:{port}/readyz") as answer:
             if answer.status == 200:
                 return ""
             checks: dict[str, str] = (await answer.json())["checks"]
-            return "; ".join(reason for reason in checks.values() if reason != "ok")
-    return "it has not started"
+    except (aiohttp.ClientError, TimeoutError) as error:
+        return f"it does not answer: {error}"
+    return "; ".join(reason for reason in checks.values() if reason != "ok")
+
+
+def _port(port_file: Path) -> int | None:
+    """None until the service has written it whole."""
+    with suppress(OSError, ValueError):
+        return int(port_file.read_text())
+    return None

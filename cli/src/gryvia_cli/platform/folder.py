@@ -17,6 +17,7 @@ from pathlib import Path
 from gryvia_common.errors import Terminal
 
 FORMAT = 1
+CONTENTS = frozenset({"cluster", "format", "kubeconfig", "logs", "nats", "run"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +59,37 @@ class PlatformFolder:
                 return folder
         return None
 
-    @contextlib.contextmanager
-    def hold(self) -> Iterator[None]:
-        """Make the folder ready and keep it ours. Terminal when it is damaged, not ours, or held by a running platform."""
+    def is_ours(self) -> bool:
+        """Whether a platform has ever been here."""
+        return (self.root / "format").is_file()
+
+    def is_running(self) -> bool:
+        """Whether the process that said it was up is still there."""
+        pid = self._address().get("pid")
+        if not isinstance(pid, int):
+            return False
         try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            return True
+        return True
+
+    def prepare(self) -> None:
+        """Make the folder and what belongs in it. Terminal when it is damaged or not ours."""
+        with self.usable():
             self.root.mkdir(parents=True, exist_ok=True)
             self._check_format()
             for path in (self.logs, self.run, self.cluster_data, self.nats_data):
                 path.mkdir(parents=True, exist_ok=True)
+
+    @contextlib.contextmanager
+    def hold(self) -> Iterator[None]:
+        """Make the folder ready and keep it ours. Terminal when it is damaged, not ours, or held by a running platform."""
+        self.prepare()
+        with self.usable():
             lock = (self.run / "lock").open("a+")
-        except OSError as error:
-            raise Terminal(
-                f"cannot use the folder {self.root}: {error.strerror}: {error.filename}; move it away or pass --folder",
-                reason="Folder",
-            ) from error
         with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -85,6 +103,20 @@ class PlatformFolder:
             finally:
                 self.address_file.unlink(missing_ok=True)
 
+    @contextlib.contextmanager
+    def usable(self) -> Iterator[None]:
+        """An error of the file system within the block becomes Terminal: what is wrong with which file, and the way out."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno is None:
+                # A time limit, not the file system.
+                raise
+            what = f"{error.strerror}: {error.filename}" if error.filename else str(error)
+            raise Terminal(
+                f"cannot use the folder {self.root}: {what}; move it away or pass --folder", reason="Folder"
+            ) from error
+
     def write_address(self, *, nats_url: str, pid: int) -> None:
         """Where the running platform is, for the other commands."""
         descriptor = os.open(self.address_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -93,16 +125,25 @@ class PlatformFolder:
 
     def nats_url(self) -> str | None:
         """The bus of the running platform; None when none runs here."""
+        url = self._address().get("natsUrl")
+        return url if isinstance(url, str) else None
+
+    def _address(self) -> dict[str, object]:
         try:
-            url: str = json.loads(self.address_file.read_text())["natsUrl"]
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-        return url
+            found = json.loads(self.address_file.read_text())
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
 
     def _check_format(self) -> None:
         marker = self.root / "format"
         if not marker.exists():
-            # An empty folder, or one in which only tools were installed, is new to the platform.
+            strangers = sorted({path.name for path in self.root.iterdir()} - CONTENTS)
+            if strangers:
+                raise Terminal(
+                    f"{self.root} is no folder of a platform: it holds {strangers[0]!r}; pass an empty or new --folder",
+                    reason="Folder",
+                )
             marker.write_text(f"{FORMAT}\n")
             return
         text = marker.read_text(errors="replace").strip()

@@ -30,6 +30,7 @@ class ServiceProcess:
     service: EmbeddedService
     environment: Mapping[str, str]
     log_file: Path
+    pid_file: Path
     clock: Clock
     pid: int | None = None
     restarts: int = field(default=0)
@@ -61,12 +62,14 @@ class ServiceProcess:
                 start_new_session=True,
             )
         self.pid = process.pid
+        self.pid_file.write_text(f"{process.pid}\n")
         try:
             return await process.wait()
         finally:
             self.pid = None
             if process.returncode is None:
                 await _stop(process)
+            self.pid_file.unlink(missing_ok=True)
 
 
 async def _stop(process: asyncio.subprocess.Process) -> None:
@@ -78,3 +81,29 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
     except TimeoutError:
         process.kill()
         await process.wait()
+
+
+async def end_leftovers(folder: Path) -> None:
+    """The services of a platform that was killed: they would work for a cluster that is no more, for ever. A number is believed
+    only while its process runs one of ours and was given this folder."""
+    for pid in await asyncio.to_thread(_leftovers, folder):
+        structlog.get_logger("platform").warning("service process left behind", pid=pid)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _leftovers(folder: Path) -> list[int]:
+    found = []
+    for record in folder.glob("*.pid"):
+        with contextlib.suppress(OSError, ValueError):
+            pid = int(record.read_text())
+            if _is_leftover(pid, folder):
+                found.append(pid)
+        record.unlink(missing_ok=True)
+    return found
+
+
+def _is_leftover(pid: int, folder: Path) -> bool:
+    """Linux only: elsewhere nothing is found."""
+    process = Path("/proc") / str(pid)
+    return str(folder.absolute()).encode() in (process / "environ").read_bytes()

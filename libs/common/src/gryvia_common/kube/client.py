@@ -248,6 +248,18 @@ class Kube:
             )
         )
 
+    async def follow_logs(
+        self, namespace: str, pod: str, *, container: str = "", idle: float = 300.0
+    ) -> AsyncGenerator[bytes, None]:
+        """What is there and what comes, in pieces as they come; ends when the container has ended. Raises as `logs` does, and
+        Silent when nothing came for `idle` seconds."""
+        params = {"follow": "true"} | ({"container": container} if container else {})
+        path = PODS.path(namespace, pod, "log")
+        request = Request("logs", PODS, "GET", path, _key(namespace, pod), params, accept="*/*")
+        async with self._transport.stream(request, idle=idle) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
     async def _json(self, request: Request) -> Json:
         return json_of(str(request), await self._transport.call(request))
 

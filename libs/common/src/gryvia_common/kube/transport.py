@@ -98,12 +98,12 @@ class Transport:
             if self._observe:
                 self._observe(request.verb, request.resource.plural, code, self._clock.monotonic() - started)
         try:
-            await self._expect_json(request, response)
+            await self._expect_good(request, response)
             yield _chunks(request, response)
         finally:
             response.close()
 
-    async def _expect_json(self, request: Request, response: aiohttp.ClientResponse) -> None:
+    async def _expect_good(self, request: Request, response: aiohttp.ClientResponse) -> None:
         if response.status >= 300:
             try:
                 async with asyncio.timeout(ANSWER_TIMEOUT):
@@ -113,7 +113,7 @@ class Transport:
             if response.status == 401:
                 self._access.credentials.renew()
             raise_for(str(request), response.status, response.headers, body, collection=request.collection)
-        if not response.content_type.startswith("application/json"):
+        if request.accept != "*/*" and not response.content_type.startswith("application/json"):
             raise Transient(f"{request}: the answer is {response.content_type}, not JSON: no API server answered")
 
     async def _sent(self, request: Request) -> tuple[int, Mapping[str, str], bytes]:
