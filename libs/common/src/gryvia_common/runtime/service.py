@@ -10,7 +10,7 @@ one's own partitions. It saves memory with many replicas and makes each takeover
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -58,15 +58,23 @@ async def run_service(service: Service, settings: ProcessSettings, clock: Clock)
     """Runs until cancelled; passes under way get `shutdown_seconds` to end, then the partitions are handed over."""
     async with connect(service.name, settings, clock) as connected:
         with ThreadPoolExecutor(1, thread_name_prefix=service.name) as thread:
-            shell = _Shell(service, settings, connected, thread)
-            await shell.run()
+            membership = Membership(
+                connected.bus, service.name, settings.replica, clock=clock, ttl=settings.lease_seconds
+            )
+            shell = Shell(service, settings, connected, thread, lambda: membership.held)
+            await shell.run(membership)
 
 
-class _Shell:
-    """The FollowHandler of one service, and what holds its parts together."""
+class Shell:
+    """The FollowHandler of one service, and what holds its parts together. `held`: the partitions to work on."""
 
     def __init__(
-        self, service: Service, settings: ProcessSettings, connected: Connected, thread: ThreadPoolExecutor
+        self,
+        service: Service,
+        settings: ProcessSettings,
+        connected: Connected,
+        thread: ThreadPoolExecutor,
+        held: Callable[[], frozenset[int]],
     ) -> None:
         self._service = service
         self._settings = settings
@@ -74,9 +82,7 @@ class _Shell:
         self._resources = service.resources
         self._cache = ObjectCache()
         self._synced = False
-        self._membership = Membership(
-            self._bus, service.name, settings.replica, clock=self._clock, ttl=settings.lease_seconds
-        )
+        self._held = held
         self._log = structlog.get_logger(service.name)
         self._reads: set[asyncio.Task[None]] = set()
         manager = f"gryvia-{service.name}"
@@ -108,27 +114,34 @@ class _Shell:
             connected.registry,
             "gryvia_held_partitions",
             "Partitions this replica works on",
-            lambda: float(len(self._membership.held)),
+            lambda: float(len(self._held())),
         )
 
-    async def run(self) -> None:
-        workers = [
+    async def run(self, membership: Membership) -> None:
+        workers = self.start()
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(follow(self._bus, list(self._resources), self, clock=self._clock))
+                group.create_task(membership.run(gained=self.gained, release=self.release))
+                for worker in workers:
+                    group.create_task(_watched(worker))
+        finally:
+            await self.stop(workers)
+
+    def start(self) -> list[asyncio.Task[None]]:
+        """The workers; they have nothing to do before the snapshot is complete and partitions are held."""
+        return [
             asyncio.create_task(reconciler.work(), name=f"{self._service.name} worker {number}")
             for reconciler in self._reconcilers
             for number in range(self._settings.workers)
         ]
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(follow(self._bus, list(self._resources), self, clock=self._clock))
-                group.create_task(self._membership.run(gained=self._gained, release=self._release))
-                for worker in workers:
-                    group.create_task(_watched(worker))
-        finally:
-            for task in (*workers, *self._reads):
-                task.cancel()
-            await asyncio.gather(*workers, *self._reads, return_exceptions=True)
-            for reconciler in self._reconcilers:
-                await reconciler.close()
+
+    async def stop(self, workers: Sequence[asyncio.Task[None]]) -> None:
+        for task in (*workers, *self._reads):
+            task.cancel()
+        await asyncio.gather(*workers, *self._reads, return_exceptions=True)
+        for reconciler in self._reconcilers:
+            await reconciler.close()
 
     def reset(self) -> None:
         """FollowHandler: the stream is new to us."""
@@ -185,14 +198,14 @@ class _Shell:
             self._spread(self._cache.put(plural, obj))
 
     def _holds(self, key: Key) -> bool:
-        return self._synced and partition_of(key.namespace, key.name) in self._membership.held
+        return self._synced and partition_of(key.namespace, key.name) in self._held()
 
-    def _gained(self, partitions: frozenset[int]) -> None:
+    def gained(self, partitions: frozenset[int]) -> None:
         if self._synced:
             for reconciler in self._reconcilers:
                 reconciler.enqueue_held()
 
-    async def _release(self, partitions: frozenset[int]) -> None:
+    async def release(self, partitions: frozenset[int]) -> None:
         """No new pass begins for these (`held` lacks them by now); wait for those under way, then forget their keys."""
 
         def lost(key: Key) -> bool:
