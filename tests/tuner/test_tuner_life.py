@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -156,3 +158,23 @@ def test_job_deletion_never_loses_history(study):
     assert history(cluster.raw, cluster.config_maps.values()) == before
     assert len(before) == 200
     assert all(trial.metric_value == float(trial.parameters["lr"]) for trial in before)
+
+
+def test_a_job_of_a_dead_pass_keeps_its_parameters_though_the_world_went_on(study):
+    """Killed between a job and the status; before the next pass a result comes in that would have changed the suggestion."""
+    cluster = study(searchAlgorithm="bayesian", maxTrials=30, parallelism=2)
+    cluster.settle()
+    for number in range(14):
+        cluster.after(10)
+        cluster.succeed(f"study-trial-{number}", float(number % 5))
+        cluster.settle()
+    cluster.succeed("study-trial-14", 0.5)
+    cluster.die_before = "status"
+    with pytest.raises(Exception, match=r"^status$"):
+        cluster.step()
+    job = cluster.jobs["study-trial-16"]
+    cluster.succeed("study-trial-15", -100.0)
+    cluster.settle()
+    assert json.loads(job["metadata"]["annotations"]["gryvia.io/trial-parameters"]) == cluster.trial(16).parameters
+    assert cluster.trial(16).phase == "Pending"
+    assert cluster.happened("trial.started")[16] == "study-trial-16"

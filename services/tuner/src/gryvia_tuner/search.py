@@ -31,7 +31,8 @@ from gryvia_tuner import cma
 from gryvia_tuner.space import Point, Space
 
 STARTUP = 10
-LOCAL = 0.25
+LOCAL = 0.65
+LOCAL_FULL = 50
 LOCAL_BEST = 5
 CMA_FROM = 50
 CMA = 0.35
@@ -88,11 +89,12 @@ class Search:
         if len(results) < STARTUP:
             return None
         lot = rng.random()
-        if lot < LOCAL:
+        local = LOCAL * min(1.0, LOCAL_FULL / len(results))
+        if lot < local:
             point = _near_the_best(space, rng, results, tried)
             if point is not None:
                 return point
-        elif lot < LOCAL + CMA and len(results) >= CMA_FROM and cma.fits(space):
+        elif lot < local + CMA and len(results) >= CMA_FROM and cma.fits(space):
             return cma.suggest(space, [(one.point, one.value or 0.0) for one in results], CMA_FROM, seed)
         return self._tpe(space, seed, known, tried)
 
@@ -144,11 +146,11 @@ def seen_by_model(known: Sequence[Known]) -> Sequence[Known]:
     """The part of the history that a model is built on, in the same order: all of it, or the best and the newest."""
     if len(known) <= MODEL_BEST + MODEL_NEWEST:
         return known
-    old, new = known[:-MODEL_NEWEST], known[-MODEL_NEWEST:]
+    old = known[:-MODEL_NEWEST]
     order = sorted((one.value, index) for index, one in enumerate(old) if one.value is not None)
-    best = sorted(index for _, index in order[:MODEL_BEST])
-    running = [one for one in old if one.value is None]
-    return [*(old[index] for index in best), *running, *new]
+    kept = {index for _, index in order[:MODEL_BEST]}
+    chosen = [one for index, one in enumerate(old) if index in kept or one.value is None]
+    return [*chosen, *known[-MODEL_NEWEST:]]
 
 
 def _frozen(space: Space, point: Point | None, value: float | None) -> FrozenTrial:
