@@ -104,3 +104,15 @@ async def test_410_leads_to_one_relist_with_tombstones_and_a_watch_from_its_vers
         int([q for v, p, q in api.seen if v == "watch" and p == "gryviaaijobs"][-1]["resourceVersion"])
         >= api.horizon["gryviaaijobs"]
     )
+
+
+async def test_the_marker_comes_after_everything_and_once_a_type(api, bus, start_bridge):
+    for number in range(300):
+        await api.put(AIJOBS, f"job-{number}")
+    await start_bridge()
+    markers = [stored async for stored in bus.stored_headers("gryvia.sync.>")]
+    objects = [stored async for stored in bus.stored_headers(objects_filter("gryviaaijobs"))]
+    assert {marker.subject for marker in markers} == {"gryvia.sync.gryviaaijobs", "gryvia.sync.pods"}
+    jobs = next(marker for marker in markers if marker.subject.endswith("aijobs"))
+    assert jobs.sequence > max(stored.sequence for stored in objects)
+    assert api.count("list") == 2, "types that are listed at the same version get their markers at once"

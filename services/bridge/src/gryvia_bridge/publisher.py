@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 WINDOW = 256
 WAITING_LIMIT = 1024
 BACKOFF = (0.05, 5.0)
-LOGGED_TRIES = (3, 30, 300)
+SAY_AGAIN = 30.0
 
 
 class Lane:
@@ -57,6 +57,7 @@ class Publisher:
         self._room = asyncio.Event()
         self._room.set()
         self._lanes: dict[str, Lane] = {}
+        self._said_at = float("-inf")
 
     def lane(self, plural: str) -> Lane:
         return self._lanes.setdefault(plural, Lane())
@@ -97,6 +98,10 @@ class Publisher:
         """Returns when every change of the type that was offered is stored (or was found not to be due)."""
         await self.lane(plural).stored_all.wait()
 
+    @property
+    def outstanding(self) -> int:
+        return sum(lane.outstanding for lane in self._lanes.values())
+
     def lag(self) -> float:
         """Seconds since the oldest change came in that is not stored yet; 0 when all are."""
         oldest = min((change.received for change in self._busy.values()), default=None)
@@ -127,17 +132,19 @@ class Publisher:
         stray = change.replaces is not None
         entry = lane.table.get(change.key)
         expected = change.replaces or (entry.sequence if entry and entry.partition == change.partition else 0)
-        retry = Retry(change, self._clock)
+        backoff = Backoff(self._clock, first=BACKOFF[0], last=BACKOFF[1])
         while stray or is_due(change, entry):
             try:
                 published = await self._bus.publish(subject, body, headers, expected_sequence=expected)
             except GryviaError as error:
-                await retry.pause(str(error))
+                self._say(subject, str(error))
+                await backoff.wait()
                 continue
             if published.outcome in ("unknown", "duplicate"):
                 # The compare-and-set is checked before the duplicate: a duplicate that passed it is not in the stream any more
                 # (purged within the duplicate window), and has to wait until the window is over.
-                await retry.pause(f"outcome {published.outcome}")
+                self._say(subject, f"outcome {published.outcome}")
+                await backoff.wait()
             elif published.outcome == "conflict":
                 self._metrics.conflicts.labels(change.plural).inc()
                 if stray:
@@ -150,6 +157,13 @@ class Publisher:
                 self._record(change, lane, published.sequence, stray)
                 return
 
+    def _say(self, subject: str, error: str) -> None:
+        """One line for all subjects: an outage is one event, not a thousand."""
+        now = self._clock.monotonic()
+        if now - self._said_at >= SAY_AGAIN:
+            self._said_at = now
+            log.warning("bridge_publish_fails", subject=subject, error=error, outstanding=self.outstanding)
+
     def _record(self, change: Envelope, lane: Lane, sequence: int, stray: bool) -> None:
         self._metrics.published.labels(change.plural, change.op).inc()
         lane.highest_sequence = max(lane.highest_sequence, sequence)
@@ -161,18 +175,3 @@ class Publisher:
             self.offer(
                 tombstone(change.plural, change.key, before, before.version, self._clock.monotonic(), stray=True)
             )
-
-
-class Retry:
-    """The waits of one publish that fails; the log hears of it when it goes on for long."""
-
-    def __init__(self, change: Envelope, clock: Clock) -> None:
-        self._change = change
-        self._backoff = Backoff(clock, first=BACKOFF[0], last=BACKOFF[1])
-        self._tries = 0
-
-    async def pause(self, error: str) -> None:
-        self._tries += 1
-        if self._tries in LOGGED_TRIES:
-            log.warning("bridge_publish_fails", subject=self._change.subject, error=error, tries=self._tries)
-        await self._backoff.wait()
