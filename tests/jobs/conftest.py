@@ -22,11 +22,11 @@ from gryvia_common.kinds.conditions import timestamp
 from gryvia_common.kube.children import is_controlled_by, owner_of
 from gryvia_common.kube.objects import Json, metadata, uid_of
 from gryvia_common.kube.resources import JOBS, PODS, PVCS, SERVICES, STATEFUL_SETS, Resource
+from gryvia_common.progress.log import read_log
 from gryvia_common.runtime.differences import merge_difference
 from gryvia_common.runtime.parsing import parse_object, status_keys
 from gryvia_common.runtime.plan import Action, Plan
 from gryvia_common.runtime.world import FixedWorld, Observation, Refusal
-from gryvia_jobs.actions import read_log
 from gryvia_jobs.decide import decide, invalid
 
 BEGIN = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)

@@ -7,9 +7,9 @@ from functools import partial
 from gryvia_common.clock import Clock
 from gryvia_common.kinds.aijob import AI_JOB, GryviaAIJobSpec, GryviaAIJobStatus
 from gryvia_common.kube.resources import JOBS, PODS, PVCS, SERVICES, STATEFUL_SETS
+from gryvia_common.progress.log import READ_LOG, read_log
 from gryvia_common.runtime.controller import Controller
 from gryvia_common.runtime.service import Service, run_service
-from gryvia_jobs.actions import READ_LOG, read_log
 from gryvia_jobs.decide import decide, invalid
 from gryvia_jobs.settings import JobsSettings
 

@@ -13,9 +13,7 @@ controllers write `status.phase` by contract (quota, preemption, the CLI's cance
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import cast
-
-from pydantic import ValidationError
+from typing import Literal
 
 from gryvia_common.bus.events import (
     DomainEvent,
@@ -27,38 +25,29 @@ from gryvia_common.bus.events import (
     JobStarted,
     JobSucceeded,
 )
-from gryvia_common.kinds.aijob import GryviaAIJobStatus, JobPhase
-from gryvia_common.kinds.conditions import find_condition, set_condition, timestamp
+from gryvia_common.kinds.aijob import AI_JOB, GryviaAIJobStatus, JobPhase
+from gryvia_common.kinds.conditions import find_condition, set_condition
 from gryvia_common.kube.children import is_controlled_by
-from gryvia_common.kube.objects import Json, is_deleting, key_of, metadata, uid_of
-from gryvia_common.kube.resources import GROUP, JOBS, PVCS, SERVICES, STATEFUL_SETS, Resource
-from gryvia_common.runtime.plan import Apply, Delete, Plan, Record
-from gryvia_common.runtime.world import Refusal, World
-from gryvia_jobs.observed import Observed, observe
-from gryvia_jobs.phases import PARKED, active_message, active_phase, failure_message, queue_of, trouble
+from gryvia_common.kube.objects import Json, is_deleting, metadata, uid_of
+from gryvia_common.kube.resources import GROUP, PVCS, SERVICES
+from gryvia_common.kube.workloads import Workload
+from gryvia_common.runtime.parsing import parse_object
+from gryvia_common.runtime.plan import Delete, Plan, Record
+from gryvia_common.runtime.world import FixedWorld, Refusal, World
+from gryvia_jobs.phases import FINAL, PARKED, active_message, blocked, state
 from gryvia_jobs.reporting import report
 from gryvia_jobs.status import is_new, running_status, settled_status
 from gryvia_jobs.validation import problems, without_effect
-from gryvia_jobs.workload import (
-    QUEUE_LABEL,
-    Job,
-    batch_job,
-    claim,
-    has_service,
-    headless_service,
-    stateful_set,
-    workload_resource,
-)
+from gryvia_jobs.workload import WORKLOADS, Job, children, local_queue, observe
 
 CANCEL = f"{GROUP}/cancel"
-QUEUE_NAME = f"{GROUP}/queue-name"
 FORBIDDEN_AGAIN = timedelta(seconds=30)
-_EVENTS: dict[str, type[JobEvent]] = {
-    "Succeeded": JobSucceeded,
-    "Failed": JobFailed,
-    "Cancelled": JobCancelled,
-    "Rejected": JobRejected,
-    "Preempted": JobPreempted,
+_ENDS: dict[str, tuple[type[JobEvent], Literal["Normal", "Warning"], str]] = {
+    "Succeeded": (JobSucceeded, "Normal", "the job has succeeded"),
+    "Failed": (JobFailed, "Warning", "the job has failed"),
+    "Cancelled": (JobCancelled, "Normal", "the job was cancelled"),
+    "Rejected": (JobRejected, "Warning", "the job was rejected"),
+    "Preempted": (JobPreempted, "Warning", "the job was preempted"),
 }
 
 
@@ -68,175 +57,90 @@ def decide(kueue: bool, job: Job, world: World, now: datetime) -> Plan:
         return Plan()
     phase = job.status.phase or "Pending"
     found = observe(job, world)
-    ended = found.verdict is not None
-    cancelled = job.annotations.get(CANCEL) == "true" and not (ended or phase in PARKED - {"Preempted"})
-    if cancelled:
-        return _put_away(job, world, "Cancelled", f"cancelled by annotation {CANCEL}", now)
+    queue = found.queue or local_queue(job, kueue=kueue)
+    if job.annotations.get(CANCEL) == "true" and phase not in FINAL and found.verdict is None:
+        return _put_away(job, found, world, "Cancelled", f"cancelled by annotation {CANCEL}", now)
     if phase in PARKED:
-        return _put_away(job, world, phase, _end_message(job, found, phase), now)
-    if phase == "Queued" and not _queued_by_kueue(kueue, job, found):
-        return _held(job, world, now)
-    if found.workload is None and (wrong := problems(job)):
-        return _put_away(job, world, "Failed", "; ".join(wrong), now)
-    return _run(kueue, job, found, world, now)
+        return _put_away(job, found, world, phase, _end_message(job, found, phase), now)
+    if phase == "Queued" and not _queued_by_kueue(job, queue):
+        return _put_away(job, found, world, phase, job.status.message or "", now)
+    if not found.raw and (wrong := problems(job)):
+        return _put_away(job, found, world, "Failed", "; ".join(wrong), now)
+    return _run(kueue, job, found, queue, world, now)
 
 
 def invalid(raw: Json, message: str, now: datetime) -> Plan:
     """A spec that does not parse: the end of a job that has not begun; of one under way only the edit is refused."""
-    status = _readable_status(raw)
-    meta = metadata(raw)
-    generation = int(meta.get("generation") or 1)
-    if is_deleting(raw) or status.phase in PARKED:
+    job: Job = parse_object(AI_JOB, {**raw, "spec": {"type": "training", "gpus": 0, "image": "unknown"}})
+    if job.deleting or job.status.phase in PARKED:
         return Plan()
-    seen: dict[str, object] = {"observed_generation": generation}
-    if status.observed_generation is not None:
-        seen["conditions"] = set_condition(
-            status.conditions, "SpecApplied", "False", "InvalidSpec", message, now=now, generation=generation
-        )
-        return Plan(status=status.model_copy(update=seen))
-    seen.update(phase="Failed", message=message, completion_time=timestamp(now))
-    event = JobFailed(
-        namespace=meta.get("namespace") or "",
-        name=meta["name"],
-        uid=meta["uid"],
-        generation=generation,
-        phase="Failed",
-        message=message,
+    if job.status.observed_generation is None:
+        return _put_away(job, Workload(), FixedWorld(), "Failed", message, now)
+    said = set_condition(
+        job.status.conditions, "SpecApplied", "False", "InvalidSpec", message, now=now, generation=job.generation
     )
-    return Plan(status=status.model_copy(update=seen), emit=(event,), record=(Record("Failed", message, "Warning"),))
+    return Plan(status=job.status.model_copy(update={"observed_generation": job.generation, "conditions": said}))
 
 
-def _readable_status(raw: Json) -> GryviaAIJobStatus:
-    try:
-        return GryviaAIJobStatus.model_validate(raw.get("status") or {})
-    except ValidationError:
-        return GryviaAIJobStatus()
-
-
-def _run(kueue: bool, job: Job, found: Observed, world: World, now: datetime) -> Plan:
+def _run(kueue: bool, job: Job, found: Workload, queue: str, world: World, now: datetime) -> Plan:
     """Make the children that are missing and say how far it is."""
-    queue = _queue(kueue, job)
-    applies = _children(job, found, queue)
+    applies = children(job, found, queue)
     refusal = next((r for one in applies if (r := world.refusal(one.resource, metadata(one.manifest)["name"]))), None)
-    if found.workload is None:
+    if not found.raw:
         if refusal is not None and refusal.reason != "Forbidden":
-            return _put_away(job, world, "Failed", _refused(refusal), now)
+            return _put_away(job, found, world, "Failed", _refused(refusal), now)
         # What is about to be made counts already: its own first pass must not change the status again.
-        found = Observed(applies[-1].manifest, applies[-1].resource)
+        found = Workload(applies[-1].resource, applies[-1].manifest)
     reported = report(job, found, world, now)
     if reported.unread:
         return Plan(actions=reported.actions)
-    verdict = found.verdict
-    if verdict is None:
-        phase = active_phase(job, found, queue)
-        message = active_message(job, found)
-    else:
-        phase = "Succeeded" if verdict.succeeded else "Failed"
-        message = "" if verdict.succeeded else failure_message(found)
+    phase, message = state(job, found)
     if refusal is not None:
         message = _refused(refusal)
-    ignored = without_effect(job, kueue=kueue)
-    status = running_status(job, found, phase, message, reported, ignored, now)
+    status = running_status(job, found, phase, message, reported, without_effect(job, kueue=kueue), now)
     return Plan(
         status=status,
-        apply=() if verdict else applies,
+        apply=() if found.verdict else applies,
         emit=_events(job, status, found),
         record=_records(job, found, status),
-        actions=() if verdict else reported.actions,
+        actions=() if found.verdict else reported.actions,
         again_at=now + FORBIDDEN_AGAIN if refusal else None,
     )
 
 
-def _children(job: Job, found: Observed, queue: str) -> tuple[Apply, ...]:
-    """The workload last: its pods need the claim, and its name in the DNS."""
-    applies = []
-    if job.spec.storage:
-        applies.append(Apply(PVCS, claim(job), create_only=True))
-    if has_service(job):
-        applies.append(Apply(SERVICES, headless_service(job)))
-    if found.workload is None:
-        resource = workload_resource(job.spec)
-        manifest = stateful_set(job) if resource == STATEFUL_SETS else batch_job(job, queue)
-        applies.append(Apply(resource, manifest, create_only=True))
-    elif found.resource == JOBS and not queue_of(found) and found.suspended != job.spec.suspend:
-        applies.append(Apply(JOBS, _suspended(found.workload, job.spec.suspend)))
-    return tuple(applies)
-
-
-def _suspended(workload: Json, suspend: bool) -> Json:
-    """The one field that is synced, alone: the rest of the Job was created, not applied, and stays untouched."""
-    key = key_of(workload)
-    return {
-        "apiVersion": JOBS.api_version,
-        "kind": JOBS.kind,
-        "metadata": {"name": key.name, "namespace": key.namespace},
-        "spec": {"suspend": suspend},
-    }
-
-
-def _queue(kueue: bool, job: Job) -> str:
-    """The LocalQueue: by Kueue's own label always, by our field and annotation where the integration is on."""
-    if workload_resource(job.spec) == STATEFUL_SETS:
-        return ""
-    ours = (job.spec.queue_name or job.annotations.get(QUEUE_NAME) or "") if kueue else ""
-    return job.labels.get(QUEUE_LABEL) or ours
-
-
-def _queued_by_kueue(kueue: bool, job: Job, found: Observed) -> bool:
+def _queued_by_kueue(job: Job, queue: str) -> bool:
     """Only we set KueueAdmitted; without it, Queued is the word of a quota, also for a job that is meant for Kueue."""
-    return (
-        bool(_queue(kueue, job) or queue_of(found))
-        and find_condition(job.status.conditions, "KueueAdmitted") is not None
-    )
+    return bool(queue) and find_condition(job.status.conditions, "KueueAdmitted") is not None
 
 
-def _held(job: Job, world: World, now: datetime) -> Plan:
-    """Queued by a quota: nothing is made, and what a race has made already is taken back."""
-    return Plan(
-        status=settled_status(job, "Queued", job.status.message or "", now),
-        delete=_deletes(job, world, (JOBS, STATEFUL_SETS)),
-    )
-
-
-def _put_away(job: Job, world: World, phase: str, message: str, now: datetime) -> Plan:
-    """An end that is not the workload's own, or one reached before: no workload that still runs, no new child."""
-    resources: tuple[Resource, ...] = (JOBS, STATEFUL_SETS)
-    if phase == "Rejected":
-        resources = (*resources, SERVICES, PVCS)
-    status = settled_status(job, cast(JobPhase, phase), message, now)
-    fresh = is_new(job, phase)
-    record = Record(phase, message or phase, "Normal" if phase in ("Succeeded", "Cancelled") else "Warning")
+def _put_away(job: Job, found: Workload, world: World, phase: JobPhase, message: str, now: datetime) -> Plan:
+    """An end that is not the workload's own, one reached before, or a quota that holds the job: no workload that still runs, no
+    new child. A workload that has ended by itself stays for its logs, unless the job was refused."""
+    refused = phase == "Rejected"
+    spared = uid_of(found.raw) if found.verdict and not refused else ""
+    status = settled_status(job, phase, message, now)
+    fresh = phase in _ENDS and is_new(job, phase)
     return Plan(
         status=status,
-        delete=_deletes(job, world, resources),
-        emit=(_event(_EVENTS[phase], job, status),) if fresh else (),
-        record=(record,) if fresh else (),
+        delete=tuple(
+            Delete(resource, job.namespace, metadata(child)["name"], uid_of(child))
+            for resource in (*WORKLOADS, *((SERVICES, PVCS) if refused else ()))
+            for child in world.children(resource)
+            if is_controlled_by(child, job.raw) and not is_deleting(child) and uid_of(child) != spared
+        ),
+        emit=(_event(_ENDS[phase][0], job, status),) if fresh else (),
+        record=(_end_record(phase, message),) if fresh else (),
     )
 
 
-def _deletes(job: Job, world: World, resources: tuple[Resource, ...]) -> tuple[Delete, ...]:
-    """Ours only, by uid; a workload that has ended by itself stays for its logs, unless the job was refused."""
-    kept = observe(job, world)
-    spared = uid_of(kept.workload) if kept.workload and kept.verdict and PVCS not in resources else ""
-    return tuple(
-        Delete(resource, job.namespace, metadata(child)["name"], uid_of(child))
-        for resource in resources
-        for child in world.children(resource)
-        if is_controlled_by(child, job.raw) and not is_deleting(child) and uid_of(child) != spared
-    )
-
-
-def _events(job: Job, status: GryviaAIJobStatus, found: Observed) -> tuple[DomainEvent, ...]:
+def _events(job: Job, status: GryviaAIJobStatus, found: Workload) -> tuple[DomainEvent, ...]:
     """At the pass that changes the phase. Each workload (a preempted job gets a new one) starts anew."""
-    if status.phase == job.status.phase:
+    phase = status.phase
+    if phase is None or phase == job.status.phase:
         return ()
-    events: list[DomainEvent] = []
-    attempt = uid_of(found.workload or {})
-    if job.status.phase != "Running" and status.phase in ("Running", "Succeeded"):
-        events.append(_event(JobStarted, job, status, attempt))
-    if status.phase in _EVENTS:
-        events.append(_event(_EVENTS[status.phase], job, status))
-    return tuple(events)
+    starts = job.status.phase != "Running" and phase in ("Running", "Succeeded")
+    started = (_event(JobStarted, job, status, uid_of(found.raw)),) if starts else ()
+    return (*started, _event(_ENDS[phase][0], job, status)) if phase in _ENDS else started
 
 
 def _event(kind: type[JobEvent], job: Job, status: GryviaAIJobStatus, transition: str = "") -> JobEvent:
@@ -252,15 +156,17 @@ def _event(kind: type[JobEvent], job: Job, status: GryviaAIJobStatus, transition
     )
 
 
-def _records(job: Job, found: Observed, status: GryviaAIJobStatus) -> tuple[Record, ...]:
+def _records(job: Job, found: Workload, status: GryviaAIJobStatus) -> tuple[Record, ...]:
     """For kubectl describe: how it ended, and what keeps a pod from running."""
-    if status.phase != job.status.phase and status.phase in ("Succeeded", "Failed"):
-        message = status.message or "the job has succeeded"
-        return (Record(status.phase, message, "Normal" if status.phase == "Succeeded" else "Warning"),)
-    reason, message = trouble(job, found)
-    if reason and status.message != job.status.message:
-        return (Record(reason, message, "Warning"),)
-    return ()
+    if status.phase in _ENDS:
+        return (_end_record(status.phase, status.message),) if status.phase != job.status.phase else ()
+    reason, message = blocked(job, found)
+    return (Record(reason, message, "Warning"),) if reason and status.message != job.status.message else ()
+
+
+def _end_record(phase: str, message: str | None) -> Record:
+    _, severity, words = _ENDS[phase]
+    return Record(phase, message or words, severity)
 
 
 def _refused(refusal: Refusal) -> str:
@@ -269,7 +175,7 @@ def _refused(refusal: Refusal) -> str:
     return f"{refusal.reason}: the API server refused {refusal.resource.kind} {refusal.name}: {refusal.message}"
 
 
-def _end_message(job: Job, found: Observed, phase: str) -> str:
+def _end_message(job: Job, found: Workload, phase: JobPhase) -> str:
     """What whoever set the phase said. If they said nothing, ours still stands there, about a state that is over."""
     said = job.status.message or ""
     if is_new(job, phase) and said == active_message(job, found):

@@ -6,41 +6,52 @@ stands with our fields replaced, never a new one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from gryvia_common.kinds.aijob import GryviaAIJobStatus, JobPhase
 from gryvia_common.kinds.conditions import ConditionStatus, drop_condition, find_condition, set_condition, timestamp
 from gryvia_common.kinds.model import Condition
 from gryvia_common.kube.objects import annotations_of
-from gryvia_jobs.observed import Observed
-from gryvia_jobs.phases import FINAL, PARKED, queue_of, trouble, with_notes
+from gryvia_common.kube.templates import SPEC_HASH
+from gryvia_common.kube.workloads import Workload
+from gryvia_jobs.phases import FINAL, PARKED, blocked, with_notes
 from gryvia_jobs.reporting import Report
-from gryvia_jobs.workload import SPEC_HASH, Job, spec_hash
+from gryvia_jobs.workload import Job, frozen_hash
 
-Found = tuple[str, ConditionStatus, str, str]
+Said = tuple[str, ConditionStatus, str, str]
+
+PASSING = ("FieldsIgnored", "SpecApplied", "MetricsReported", "MetricsValid")
+FROZEN = "the spec was changed after the workload had been created, which stays as it is; make a new job to apply it"
 
 
 def running_status(
-    job: Job, found: Observed, phase: JobPhase, message: str, report: Report, ignored: Sequence[str], now: datetime
+    job: Job, found: Workload, phase: JobPhase, message: str, report: Report, ignored: Sequence[str], now: datetime
 ) -> GryviaAIJobStatus:
     """The status of a job whose workload there is, or is about to be."""
-    nodes = sorted({pod.node for pod in found.pods if pod.node})
-    ended = phase in FINAL
+    ended, verdict = phase in FINAL, found.verdict
+    held = [] if ended else [pod for pod in found.pods if pod.node]
+    began = [pod.started_at for pod in found.pods if pod.started_at]
+    first = timestamp(min(began, default=now)) if phase == "Running" or found.started else None
+    said = [*_workload(job, found, phase), *_spec(job, found, ignored), *_metrics(job, report)]
+    conditions = list(job.status.conditions or ())
+    for one in said:
+        conditions = _with(job, conditions, one, now)
+    for kind in set(PASSING) - {kind for kind, *_ in said}:
+        conditions = drop_condition(conditions, kind)
     return job.status.model_copy(
         update={
             "phase": phase,
             "message": with_notes(message, report.notes) or None,
-            "start_time": job.status.start_time
-            or (_first_run(found, now) if phase == "Running" or found.started else None),
-            "completion_time": _end(found, now) if ended else None,
-            "nodes_allocated": None if ended else nodes or None,
-            "gpus_allocated": 0 if ended else sum(pod.gpus for pod in found.pods if pod.node),
+            "start_time": job.status.start_time or first,
+            "completion_time": ((verdict.at if verdict else "") or timestamp(now)) if ended else None,
+            "nodes_allocated": sorted({pod.node for pod in held}) or None,
+            "gpus_allocated": sum(pod.gpus for pod in held),
             "retries": max(found.failures, job.status.retries or 0),
             "replicas_ready": 0 if ended else found.ready,
             "metrics": report.metrics,
             "observed_generation": job.generation,
-            "conditions": _conditions(job, found, phase, report, ignored, now),
+            "conditions": conditions or None,
         }
     )
 
@@ -50,7 +61,7 @@ def settled_status(job: Job, phase: JobPhase, message: str, now: datetime) -> Gr
     parked = phase in PARKED
     conditions = list(job.status.conditions or ())
     if parked:
-        conditions = _set(job, conditions, _over(phase), now)
+        conditions = _with(job, conditions, _over(phase), now)
     return job.status.model_copy(
         update={
             "phase": phase,
@@ -65,89 +76,56 @@ def settled_status(job: Job, phase: JobPhase, message: str, now: datetime) -> Gr
     )
 
 
-def is_new(job: Job, phase: str) -> bool:
+def is_new(job: Job, phase: JobPhase) -> bool:
     """Whether this end is one we have not taken note of: others set phases too, and one end may follow another."""
     noted = find_condition(job.status.conditions, "PodsReady")
     return noted is None or noted.reason != phase
 
 
-def _over(phase: str) -> Found:
+def _over(phase: JobPhase) -> Said:
     return "PodsReady", "False", phase, "no pod is to run any more"
 
 
-def _first_run(found: Observed, now: datetime) -> str:
-    times = [pod.started_at for pod in found.pods if pod.started_at]
-    return timestamp(min(times, default=now))
-
-
-def _end(found: Observed, now: datetime) -> str:
-    return (found.verdict.at if found.verdict else "") or timestamp(now)
-
-
-def _conditions(
-    job: Job, found: Observed, phase: JobPhase, report: Report, ignored: Sequence[str], now: datetime
-) -> list[Condition] | None:
-    conditions = list(job.status.conditions or ())
-    said = [*_placement(job, found), *_readiness(job, found, phase), *_spec(job, found, ignored)]
-    said += _metrics(report, find_condition(conditions, "MetricsReported"))
-    for one in said:
-        conditions = _set(job, conditions, one, now)
-    for kind in {"FieldsIgnored", "SpecApplied", "MetricsReported", "MetricsValid"} - {kind for kind, *_ in said}:
-        conditions = drop_condition(conditions, kind)
-    return conditions or None
-
-
-def _set(job: Job, conditions: list[Condition], said: Found, now: datetime) -> list[Condition]:
+def _with(job: Job, conditions: list[Condition], said: Said, now: datetime) -> list[Condition]:
     kind, status, reason, message = said
     return set_condition(conditions, kind, status, reason, message, now=now, generation=job.generation)
 
 
-def _placement(job: Job, found: Observed) -> list[Found]:
-    said: list[Found] = []
-    unschedulable = [pod.unschedulable for pod in found.pods if pod.unschedulable]
+def _workload(job: Job, found: Workload, phase: JobPhase) -> Iterator[Said]:
+    unschedulable = next((pod.unschedulable for pod in found.pods if pod.unschedulable), "")
     if unschedulable:
-        said.append(("Scheduled", "False", "Unschedulable", unschedulable[0]))
+        yield "Scheduled", "False", "Unschedulable", unschedulable
     elif job.spec.gpus == 0:
-        said.append(("Scheduled", "True", "CPUOnly", "the job asks for no GPU"))
+        yield "Scheduled", "True", "CPUOnly", "the job asks for no GPU"
     elif found.pods and all(pod.node or pod.ended for pod in found.pods):
-        said.append(("Scheduled", "True", "PodsScheduled", "every pod has a node"))
-    queue = queue_of(found)
-    if queue and found.suspended:
-        said.append(("KueueAdmitted", "False", "Waiting", f"not admitted yet by LocalQueue {queue}"))
-    elif queue:
-        said.append(("KueueAdmitted", "True", "Admitted", f"admitted by LocalQueue {queue}"))
-    return said
-
-
-def _readiness(job: Job, found: Observed, phase: JobPhase) -> list[Found]:
+        yield "Scheduled", "True", "PodsScheduled", "every pod has a node"
+    if found.queue and found.suspended:
+        yield "KueueAdmitted", "False", "Waiting", f"not admitted yet by LocalQueue {found.queue}"
+    elif found.queue:
+        yield "KueueAdmitted", "True", "Admitted", f"admitted by LocalQueue {found.queue}"
+    count = f"{found.ready} of {found.wanted} pods are ready"
     if phase in FINAL:
-        return [_over(phase)]
-    if found.suspended:
-        return [("PodsReady", "False", "Suspended", "the workload is suspended")]
-    if found.ready >= found.wanted:
-        return [("PodsReady", "True", "AllReady", f"{found.ready} of {found.wanted} pods are ready")]
-    reason, message = trouble(job, found)
-    return [("PodsReady", "False", reason or "NotReady", message or f"{found.ready} of {found.wanted} pods are ready")]
+        yield _over(phase)
+    elif found.suspended:
+        yield "PodsReady", "False", "Suspended", "the workload is suspended"
+    elif found.ready >= found.wanted:
+        yield "PodsReady", "True", "AllReady", count
+    else:
+        reason, message = blocked(job, found)
+        yield "PodsReady", "False", reason or "NotReady", message or count
 
 
-def _spec(job: Job, found: Observed, ignored: Sequence[str]) -> list[Found]:
-    said: list[Found] = []
+def _spec(job: Job, found: Workload, ignored: Sequence[str]) -> Iterator[Said]:
     if ignored:
-        said.append(("FieldsIgnored", "True", "NoEffect", "; ".join(ignored)))
-    frozen = annotations_of(found.workload or {}).get(SPEC_HASH)
-    if frozen and frozen != spec_hash(job.spec):
-        message = (
-            "the spec was changed after the workload had been created, which stays as it is; make a new job to apply it"
-        )
-        said.append(("SpecApplied", "False", "TemplateFrozen", message))
-    return said
+        yield "FieldsIgnored", "True", "NoEffect", "; ".join(ignored)
+    if annotations_of(found.raw).get(SPEC_HASH) not in (None, frozen_hash(job.spec)):
+        yield "SpecApplied", "False", "TemplateFrozen", FROZEN
 
 
-def _metrics(report: Report, noted: Condition | None) -> list[Found]:
-    said: list[Found] = []
+def _metrics(job: Job, report: Report) -> Iterator[Said]:
+    noted = find_condition(job.status.conditions, "MetricsReported")
     if report.metrics is not None:
         source = report.source or (noted.message if noted else "read from the annotations")
-        said.append(("MetricsReported", "True", "Reported", source))
+        yield "MetricsReported", "True", "Reported", source
     if report.notes:
-        said.append(("MetricsValid", "False", "NotRead", "; ".join(report.notes)))
-    return said
+        yield "MetricsValid", "False", "NotRead", "; ".join(report.notes)

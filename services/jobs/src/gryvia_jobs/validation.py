@@ -13,9 +13,11 @@ from collections.abc import Iterator
 from gryvia_common.kinds.aijob import GryviaAIJobSpec
 from gryvia_common.kinds.wire import QUANTITY_PATTERN
 from gryvia_common.kube.resources import STATEFUL_SETS
-from gryvia_jobs.environment import nodes, overridden
-from gryvia_jobs.metrics import compile_pattern
-from gryvia_jobs.workload import DATA_PATH, GPU, QUEUE_LABEL, Job, has_service, seconds, workload_resource
+from gryvia_common.kube.templates import GPU
+from gryvia_common.kube.workloads import QUEUE_LABEL
+from gryvia_common.progress.patterns import compile_pattern
+from gryvia_jobs.environment import distribution, nodes, overridden
+from gryvia_jobs.workload import DATA_PATH, Job, has_service, seconds, workload_resource
 
 _QUANTITY = re.compile(QUANTITY_PATTERN)
 _LABEL_VALUE = re.compile(r"(?=.{1,63}$)[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
@@ -36,7 +38,7 @@ def without_effect(job: Job, *, kueue: bool) -> list[str]:
 def _name(job: Job) -> Iterator[str]:
     if _LABEL.fullmatch(job.name) is None:
         yield f"metadata.name: {_shown(job.name)} cannot name a pod's host; use lower-case letters, digits and '-' only"
-    elif not has_service(job) and (_is_distributed(job.spec) or workload_resource(job.spec) == STATEFUL_SETS):
+    elif not has_service(job) and (distribution(job.spec) or workload_resource(job.spec) == STATEFUL_SETS):
         yield f"metadata.name: {_shown(job.name)} cannot name a Service; start it with a letter"
 
 
@@ -61,16 +63,13 @@ def _limits(spec: GryviaAIJobSpec) -> Iterator[str]:
         yield f"spec.priority: {spec.priority} is out of range; set it to a number from 0 to 100"
     if spec.queue_name and (_SUBDOMAIN.fullmatch(spec.queue_name) is None or len(spec.queue_name) > 63):
         yield f"spec.queueName: {_shown(spec.queue_name)} cannot name a LocalQueue; use lower-case letters, digits, '-' and '.'"
-    if spec.timeout is not None:
-        try:
-            seconds(spec.timeout)
-        except ValueError:
-            yield f"spec.timeout: {_shown(spec.timeout)} is not a duration; write it like 90m, 24h, 7d or 1d12h"
+    if spec.timeout is not None and seconds(spec.timeout) == 0:
+        yield f"spec.timeout: {_shown(spec.timeout)} is not a duration; write it like 90m, 24h, 7d or 1d12h"
 
 
 def _distributed(spec: GryviaAIJobSpec) -> Iterator[str]:
-    distributed = spec.distributed
-    if distributed is None or not distributed.enabled:
+    distributed = distribution(spec)
+    if distributed is None:
         return
     if distributed.nodes is not None and distributed.nodes < 1:
         yield f"spec.distributed.nodes: {distributed.nodes} is too few; set it to 1 or more"
@@ -124,21 +123,16 @@ def _unused_gpu(spec: GryviaAIJobSpec) -> Iterator[str]:
 
 
 def _unused_distributed(spec: GryviaAIJobSpec) -> Iterator[str]:
-    distributed = spec.distributed
-    if distributed is not None and not distributed.enabled and distributed.model_fields_set - {"enabled"}:
+    distributed = distribution(spec)
+    if distributed is None and spec.distributed and spec.distributed.model_fields_set - {"enabled"}:
         yield "spec.distributed: distributed.enabled is false"
-    if distributed is not None and distributed.enabled and spec.gpus == 0 and (distributed.gpus_per_node or 0) > 1:
+    if distributed and spec.gpus == 0 and (distributed.gpus_per_node or 0) > 1:
         yield "spec.distributed.gpusPerNode: spec.gpus is 0, so there is one process a pod"
-    nccl = distributed is not None and distributed.enabled and distributed.backend != "gloo"
-    if spec.network == "rdma" and not nccl:
+    if spec.network == "rdma" and not (distributed and distributed.backend != "gloo"):
         yield "spec.network: rdma sets up NCCL, which needs spec.distributed with another backend than gloo"
     if spec.network == "sriov":
         yield "spec.network: sriov changes nothing in the pods; the network plugin of the cluster decides"
     yield from (f"spec.env[{name}]: the platform sets it" for name in overridden(spec))
-
-
-def _is_distributed(spec: GryviaAIJobSpec) -> bool:
-    return spec.distributed is not None and spec.distributed.enabled
 
 
 def _shown(value: str) -> str:

@@ -1,4 +1,4 @@
-"""The children of a job as manifests: the batch Job or the StatefulSet, the headless Service, the claim.
+"""The children of a job: the batch Job or the StatefulSet, the headless Service, the claim; as they should be and as found.
 
 They are made once, from the spec as it is at that moment; the annotation gryvia.io/spec-hash remembers which spec that was, so
 that a later change can be named instead of being ignored without a word. Names end where Kubernetes' own names built from
@@ -7,31 +7,58 @@ them would no longer fit: `<job>-<index>` is a host name, and a StatefulSet's na
 
 from __future__ import annotations
 
-import hashlib
 import re
-
-import orjson
 
 from gryvia_common.kinds.aijob import AI_JOB, GryviaAIJobSpec, GryviaAIJobStatus
 from gryvia_common.kinds.core import wire_list
-from gryvia_common.kube.children import child_name, owned_metadata, template_metadata
-from gryvia_common.kube.objects import Json
-from gryvia_common.kube.resources import GROUP, JOBS, PVCS, SERVICES, STATEFUL_SETS, Resource
-from gryvia_common.runtime.world import Object
-from gryvia_jobs.environment import JOB_INDEX, MASTER_PORT, SET_INDEX, environment, nodes
+from gryvia_common.kube.children import NAME_LIMIT, child_name, is_controlled_by, owned_metadata, template_metadata
+from gryvia_common.kube.objects import Json, is_deleting, key_of
+from gryvia_common.kube.pods import JOB_INDEX, SET_INDEX, pods_of
+from gryvia_common.kube.resources import GROUP, JOBS, PODS, PVCS, SERVICES, STATEFUL_SETS, Resource
+from gryvia_common.kube.templates import SPEC_HASH, given, gpu_node, gpu_resources, shared_memory, spec_hash
+from gryvia_common.kube.workloads import QUEUE_LABEL, Workload
+from gryvia_common.runtime.plan import Apply
+from gryvia_common.runtime.world import Object, World
+from gryvia_jobs.environment import MASTER_PORT, distribution, environment, nodes
 
 Job = Object[GryviaAIJobSpec, GryviaAIJobStatus]
 
+WORKLOADS: tuple[Resource, ...] = (JOBS, STATEFUL_SETS)
 CONTAINER = "main"
 DATA, DATA_PATH = "gryvia-data", "/data"
-SHM, SHM_PATH = "gryvia-shm", "/dev/shm"
-GPU = "nvidia.com/gpu"
-GPU_NODE = f"{GROUP}/gpu"
 JOB_LABEL, TYPE_LABEL = f"{GROUP}/job", f"{GROUP}/type"
-SPEC_HASH = f"{GROUP}/spec-hash"
-QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+QUEUE_NAME = f"{GROUP}/queue-name"
 STATEFUL_SET_NAME_LIMIT = 52
+PORT = {"name": "master", "protocol": "TCP"}
 _SERVICE_NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+
+
+def observe(job: Job, world: World) -> Workload:
+    """The job's workload (there is at most one in use) with its pods."""
+    for resource in WORKLOADS:
+        for raw in world.children(resource):
+            if is_controlled_by(raw, job.raw) and not is_deleting(raw):
+                return Workload(resource, raw, pods_of(raw, world.children(PODS), CONTAINER))
+    return Workload()
+
+
+def children(job: Job, found: Workload, queue: str) -> tuple[Apply, ...]:
+    """The workload last: its pods need the claim, and its name in the DNS. `queue`: Kueue's LocalQueue, empty without."""
+    applies = []
+    if job.spec.storage:
+        applies.append(Apply(PVCS, _claim(job), create_only=True))
+    if has_service(job):
+        applies.append(Apply(SERVICES, _headless_service(job)))
+    if not found.raw:
+        resource = workload_resource(job.spec)
+        manifest = _stateful_set(job) if resource == STATEFUL_SETS else _batch_job(job, queue)
+        applies.append(Apply(resource, manifest, create_only=True))
+    elif found.resource == JOBS and not found.queue and found.suspended != job.spec.suspend:
+        # The one field that is synced, alone: the rest of the Job was created, not applied, and stays untouched.
+        key = key_of(found.raw)
+        meta = {"name": key.name, "namespace": key.namespace}
+        applies.append(Apply(JOBS, _manifest(JOBS, meta, {"suspend": job.spec.suspend})))
+    return tuple(applies)
 
 
 def workload_resource(spec: GryviaAIJobSpec) -> Resource:
@@ -39,36 +66,38 @@ def workload_resource(spec: GryviaAIJobSpec) -> Resource:
     return STATEFUL_SETS if kind == "statefulset" else JOBS
 
 
-def workload_name(job: Job, resource: Resource) -> str:
-    if resource == STATEFUL_SETS:
-        return _within(f"{job.name}-training", STATEFUL_SET_NAME_LIMIT)
-    return _within(job.name, 63 - len(f"-{nodes(job.spec) - 1}"))
-
-
-def service_name(job: Job) -> str:
-    return child_name(job.name, "headless")
-
-
-def claim_name(job: Job) -> str:
-    return child_name(job.name, "data")
+def local_queue(job: Job, *, kueue: bool) -> str:
+    """The LocalQueue it asks for: by Kueue's own label always, by our field and annotation where the integration is on."""
+    if workload_resource(job.spec) == STATEFUL_SETS:
+        return ""
+    ours = (job.spec.queue_name or job.annotations.get(QUEUE_NAME) or "") if kueue else ""
+    return job.labels.get(QUEUE_LABEL) or ours
 
 
 def has_service(job: Job) -> bool:
     """A Service's name must start with a letter; a job on one pod that is called 7b-eval does without."""
-    return _SERVICE_NAME.fullmatch(service_name(job)) is not None
+    return _SERVICE_NAME.fullmatch(_service_name(job)) is not None
 
 
-def spec_hash(spec: GryviaAIJobSpec) -> str:
-    """Of what the user wrote, without what may change later (suspend) and without defaults, which an upgrade may add."""
-    said = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"suspend"})
-    return hashlib.sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
+def frozen_hash(spec: GryviaAIJobSpec) -> str:
+    """Of everything but what may change later: `suspend`."""
+    return spec_hash(spec.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"suspend"}))
 
 
-def batch_job(job: Job, queue: str) -> Json:
-    """batch/v1 Job, Indexed, one index a pod. `queue`: Kueue's LocalQueue, empty without."""
-    spec = job.spec
-    count = nodes(spec)
-    name = workload_name(job, JOBS)
+_PARTS = re.compile(r"(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?")
+
+
+def seconds(timeout: str) -> int:
+    """90m, 24h, 7d, 1d12h as seconds; 0 for everything else."""
+    match = _PARTS.fullmatch(timeout)
+    parts = match.groups() if match else ()
+    return sum(int(part or 0) * unit for part, unit in zip(parts, (86400, 3600, 60, 1), strict=False))
+
+
+def _batch_job(job: Job, queue: str) -> Json:
+    """batch/v1 Job, Indexed, one index a pod."""
+    spec, count, distributed = job.spec, nodes(job.spec), distribution(job.spec)
+    name = child_name(job.name, limit=NAME_LIMIT - len(f"-{count - 1}"))
     disruption = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
     body: Json = {
         "completionMode": "Indexed",
@@ -77,149 +106,113 @@ def batch_job(job: Job, queue: str) -> Json:
         "backoffLimit": spec.retry_limit,
         "podFailurePolicy": {"rules": [disruption]},
         "suspend": spec.suspend or bool(queue),
-        "template": _template(job, _master(job, name), JOB_INDEX, "Never"),
+        "template": _template(job, name, f"metadata.annotations['{JOB_INDEX}']", "Never"),
     }
     if spec.timeout:
         body["activeDeadlineSeconds"] = seconds(spec.timeout)
-    if spec.distributed and spec.distributed.enabled and spec.distributed.elastic:
-        body["successPolicy"] = {"rules": [{"succeededCount": spec.distributed.elastic.min_nodes}]}
-    return _child(job, JOBS, name, {"spec": body}, {QUEUE_LABEL: queue} if queue else {})
+    if distributed and distributed.elastic:
+        body["successPolicy"] = {"rules": [{"succeededCount": distributed.elastic.min_nodes}]}
+    return _workload(job, JOBS, name, body, {QUEUE_LABEL: queue} if queue else {})
 
 
-def stateful_set(job: Job) -> Json:
+def _stateful_set(job: Job) -> Json:
     """All pods start at once: the first of a distributed run waits for the others before it is of any use."""
-    name = workload_name(job, STATEFUL_SETS)
-    template = _template(job, _master(job, name), SET_INDEX, "Always")
+    name = child_name(job.name, "training", limit=STATEFUL_SET_NAME_LIMIT)
+    template = _template(job, name, f"metadata.labels['{SET_INDEX}']", "Always")
     template["metadata"]["annotations"][f"{GROUP}/env-version"] = "2"
     body = {
         "replicas": nodes(job.spec),
-        "serviceName": service_name(job),
+        "serviceName": _service_name(job),
         "podManagementPolicy": "Parallel",
-        "selector": {"matchLabels": {JOB_LABEL: label_value(job)}},
+        "selector": {"matchLabels": {JOB_LABEL: child_name(job.name)}},
         "template": template,
     }
-    return _child(job, STATEFUL_SETS, name, {"spec": body})
+    return _workload(job, STATEFUL_SETS, name, body, {})
 
 
-def headless_service(job: Job) -> Json:
+def _headless_service(job: Job) -> Json:
     body = {
         "clusterIP": "None",
         "publishNotReadyAddresses": True,
-        "selector": {JOB_LABEL: label_value(job)},
-        "ports": [{"name": "master", "port": MASTER_PORT, "targetPort": MASTER_PORT, "protocol": "TCP"}],
+        "selector": {JOB_LABEL: child_name(job.name)},
+        "ports": [{**PORT, "port": MASTER_PORT, "targetPort": MASTER_PORT}],
     }
-    return _child(job, SERVICES, service_name(job), {"spec": body})
+    return _manifest(SERVICES, _metadata(job, _service_name(job)), body)
 
 
-def claim(job: Job) -> Json:
+def _claim(job: Job) -> Json:
     """Several pods may be on several nodes, so they need a volume that can be mounted on all of them."""
     body = {
         "accessModes": ["ReadWriteMany" if nodes(job.spec) > 1 else "ReadWriteOnce"],
         "storageClassName": job.spec.storage,
         "resources": {"requests": {"storage": str(job.spec.storage_request)}},
     }
-    return _child(job, PVCS, claim_name(job), {"spec": body})
+    return _manifest(PVCS, _metadata(job, _claim_name(job)), body)
 
 
-def label_value(job: Job) -> str:
-    return child_name(job.name)
+def _service_name(job: Job) -> str:
+    return child_name(job.name, "headless")
 
 
-_PARTS = re.compile(r"(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?")
+def _claim_name(job: Job) -> str:
+    return child_name(job.name, "data")
 
 
-def seconds(timeout: str) -> int:
-    """90m, 24h, 7d, 1d12h as seconds. ValueError for everything else, zero among it."""
-    match = _PARTS.fullmatch(timeout)
-    total = (
-        sum(int(part or 0) * unit for part, unit in zip(match.groups(), (86400, 3600, 60, 1), strict=True))
-        if match
-        else 0
-    )
-    if total <= 0:
-        raise ValueError(f"{timeout!r} is not a duration like 90m, 24h, 7d or 1d12h")
-    return total
+def _workload(job: Job, resource: Resource, name: str, body: Json, labels: dict[str, str]) -> Json:
+    meta = _metadata(job, name, labels)
+    meta["annotations"][SPEC_HASH] = frozen_hash(job.spec)
+    return _manifest(resource, meta, body)
 
 
-def _child(job: Job, resource: Resource, name: str, body: Json, labels: dict[str, str] | None = None) -> Json:
-    meta = owned_metadata(job.raw, AI_JOB.resource, name, {**_labels(job), **(labels or {})})
-    if resource in (JOBS, STATEFUL_SETS):
-        meta["annotations"][SPEC_HASH] = spec_hash(job.spec)
-    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, **body}
+def _manifest(resource: Resource, meta: Json, body: Json) -> Json:
+    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, "spec": body}
+
+
+def _metadata(job: Job, name: str, labels: dict[str, str] | None = None) -> Json:
+    return owned_metadata(job.raw, AI_JOB.resource, name, {**_labels(job), **(labels or {})})
 
 
 def _labels(job: Job) -> dict[str, str]:
     """Ours, and those of the AIJob that say what it is part of (tuner, workflow, step, run, team, tenant, fork, …)."""
     inherited = {key: value for key, value in job.labels.items() if key.startswith(f"{GROUP}/")}
-    return {**inherited, JOB_LABEL: label_value(job), TYPE_LABEL: job.spec.type}
+    return {**inherited, JOB_LABEL: child_name(job.name), TYPE_LABEL: job.spec.type}
 
 
-def _template(job: Job, master: str, index_path: str, restart: str) -> Json:
+def _template(job: Job, workload: str, index_path: str, restart: str) -> Json:
     spec = job.spec
-    container: Json = {
-        "name": CONTAINER,
-        "image": spec.image,
-        "env": environment(spec, master, index_path),
-        "terminationMessagePolicy": "FallbackToLogsOnError",
-    }
     volumes, mounts = _volumes(job)
-    selector = dict(spec.node_selector or {})
-    if spec.gpus > 0 and spec.gpu_type not in (None, "", "any"):
-        selector[GPU_NODE] = str(spec.gpu_type)
+    master = f"{workload}-0.{_service_name(job)}.{job.namespace}.svc.cluster.local"
     optional = {
         "imagePullPolicy": spec.image_pull_policy,
         "command": spec.command,
         "args": spec.args,
         "workingDir": spec.working_dir,
-        "resources": _resources(spec),
+        "resources": gpu_resources(spec.resources.wire() if spec.resources else {}, spec.gpus),
         "volumeMounts": mounts,
+        "ports": [{**PORT, "containerPort": MASTER_PORT}] if nodes(spec) > 1 else [],
     }
-    container.update({key: value for key, value in optional.items() if value})
-    if nodes(spec) > 1:
-        container["ports"] = [{"name": "master", "containerPort": MASTER_PORT, "protocol": "TCP"}]
-    pod: Json = {"restartPolicy": restart, "enableServiceLinks": False, "containers": [container]}
-    if restart == "Never" and has_service(job):
-        pod["subdomain"] = service_name(job)
+    container = {
+        "name": CONTAINER,
+        "image": spec.image,
+        "env": environment(spec, master, index_path),
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        **given(optional),
+    }
     placement = {
-        "nodeSelector": selector,
+        "subdomain": _service_name(job) if restart == "Never" and has_service(job) else "",
+        "nodeSelector": {**(spec.node_selector or {}), **gpu_node(spec.gpus, spec.gpu_type)},
         "tolerations": wire_list(spec.tolerations),
         "affinity": spec.affinity,
         "volumes": volumes,
     }
-    pod.update({key: value for key, value in placement.items() if value})
+    pod = {"restartPolicy": restart, "enableServiceLinks": False, "containers": [container], **given(placement)}
     return {"metadata": template_metadata(job.raw, AI_JOB.resource, _labels(job)), "spec": pod}
 
 
 def _volumes(job: Job) -> tuple[list[Json], list[Json]]:
     volumes, mounts = wire_list(job.spec.volumes), wire_list(job.spec.volume_mounts)
     if job.spec.storage:
-        volumes.append({"name": DATA, "persistentVolumeClaim": {"claimName": claim_name(job)}})
+        volumes.append({"name": DATA, "persistentVolumeClaim": {"claimName": _claim_name(job)}})
         mounts.append({"name": DATA, "mountPath": DATA_PATH})
-    if job.spec.gpus > 0 and all(mount["mountPath"].rstrip("/") != SHM_PATH for mount in mounts):
-        volumes.append({"name": SHM, "emptyDir": {"medium": "Memory"}})
-        mounts.append({"name": SHM, "mountPath": SHM_PATH})
-    return volumes, mounts
-
-
-def _resources(spec: GryviaAIJobSpec) -> Json:
-    """The user's resources with exactly `gpus` GPUs, whatever they say about GPUs themselves."""
-    resources = spec.resources.wire() if spec.resources else {}
-    for part in ("limits", "requests"):
-        kept = {name: value for name, value in (resources.get(part) or {}).items() if name != GPU}
-        if part == "limits" and spec.gpus > 0:
-            kept[GPU] = str(spec.gpus)
-        resources = {
-            **{key: value for key, value in resources.items() if key != part},
-            **({part: kept} if kept else {}),
-        }
-    return resources
-
-
-def _master(job: Job, workload: str) -> str:
-    return f"{workload}-0.{service_name(job)}.{job.namespace}.svc.cluster.local"
-
-
-def _within(name: str, limit: int) -> str:
-    if len(name) <= limit:
-        return name
-    return f"{name[: limit - 11].rstrip('-.')}-{hashlib.sha256(name.encode()).hexdigest()[:10]}"
+    memory, at = shared_memory(job.spec.gpus, mounts)
+    return volumes + memory, mounts + at

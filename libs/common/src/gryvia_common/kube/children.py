@@ -32,13 +32,14 @@ class Owner:
         return f"{self.plural}/{self.namespace}/{self.name}/{self.uid}"
 
 
-def child_name(*parts: str) -> str:
-    """The parts joined with `-`; above 63 characters the end is replaced by a hash of the whole, so it stays deterministic."""
+def child_name(*parts: str, limit: int = NAME_LIMIT) -> str:
+    """The parts joined with `-`; above `limit` characters the end is replaced by a hash of the whole, so it stays
+    deterministic. A lower limit leaves room for what Kubernetes appends to the name (an index, a revision)."""
     name = "-".join(part for part in parts if part)
-    if len(name) <= NAME_LIMIT:
+    if len(name) <= limit:
         return name
     digest = hashlib.sha256(name.encode()).hexdigest()[:10]
-    return f"{name[: NAME_LIMIT - 11].rstrip('-.')}-{digest}"
+    return f"{name[: limit - 11].rstrip('-.')}-{digest}"
 
 
 def owned_metadata(owner: Json, resource: Resource, name: str, labels: dict[str, str] | None = None) -> Json:

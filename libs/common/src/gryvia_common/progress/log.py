@@ -1,4 +1,4 @@
-"""What the job service needs I/O for: reading on in the log of one pod.
+"""Following the log of one container: what a decide function learns of it, and the action that reads on.
 
 The runner keeps its place between runs in the value it returns, so a log is read once, however long it gets; only the
 first read (also the first after a restart) goes back, at most 20,000 lines. A read that fails is part of the answer, not an
@@ -10,19 +10,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import cast
 
 from gryvia_common.errors import Gone, Terminal, Transient
 from gryvia_common.kube.objects import key_of
+from gryvia_common.kube.pods import Pod
+from gryvia_common.progress.reports import Reading, read_lines
+from gryvia_common.progress.tail import Cursor, new_lines
 from gryvia_common.runtime.controller import ActionContext
-from gryvia_jobs.metrics import Reading, read_lines
-from gryvia_jobs.tail import Cursor, new_lines
+from gryvia_common.runtime.plan import Action
+from gryvia_common.runtime.world import World
 
 READ_LOG = "read-log"
 FIRST_LINES = 20_000
 ANSWER_LIMIT = 1024 * 1024
 MOST_ANSWERS = 8
 THREAD_FROM = 64 * 1024
+MOST_FAILURES = 3
+SOONEST, LATEST, SILENT, SHARE = 1.0, 15.0, 60.0, 0.1
+AT_ONCE, RETRY = 0.1, 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +43,58 @@ class LogReading:
     error: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class LogProgress:
+    """`reading` None: nobody has looked yet. `source`: which run of which pod it is of. `action` None: nothing more is to be read.
+    `unread`: the container has ended and the end of its log is still to come. `error`: why it never will."""
+
+    reading: Reading | None = None
+    source: str = ""
+    action: Action | None = None
+    unread: bool = False
+    error: str = ""
+
+
+def follow_log(world: World, pod: Pod, patterns: Mapping[str, str], now: datetime) -> LogProgress:
+    """What is known of the log of this attempt. The pod is in the object's own namespace; the action goes into the plan."""
+    if pod.started_at is None:
+        return LogProgress()
+    key = f"log/{pod.attempt}"
+    seen = world.observation(key)
+    log = seen.value if seen and isinstance(seen.value, LogReading) else LogReading()
+    error = (seen.error if seen else "") or log.error
+    ended = pod.ended and bool(pod.terminated)
+    given_up = log.failures >= MOST_FAILURES or bool(seen and seen.error)
+    done = ended and (log.complete or given_up)
+    if ended:
+        # At once after the last look, as somebody waits for the end; with more patience when it failed.
+        every = RETRY if log.failures else AT_ONCE
+    else:
+        every = interval((now - pod.started_at).total_seconds(), bool(log.reading.values))
+    action = Action(
+        READ_LOG,
+        key,
+        {"pod": pod.name, "container": pod.container, "ended": ended, "patterns": patterns},
+        every=every,
+    )
+    return LogProgress(
+        reading=log.reading if seen else None,
+        source=f"read from the log of pod {pod.name}, run {pod.restarts + 1}" if seen else "",
+        action=None if done else action,
+        unread=ended and not done,
+        error=error if done else "",
+    )
+
+
+def interval(age: float, reports: bool) -> float:
+    """Seconds between reads: a tenth of the container's age, so that a short run is followed closely and a long one cheaply,
+    and one that has never reported anything more cheaply still."""
+    return min(max(age * SHARE, SOONEST), LATEST if reports else SILENT)
+
+
 async def read_log(context: ActionContext, arguments: Mapping[str, object]) -> LogReading:
-    """Arguments: pod, container, ended (whether the container has), patterns (name to regular expression)."""
+    """The runner of READ_LOG. Arguments: pod, container, ended (whether the container has), patterns (name to regular
+    expression)."""
     known = context.previous if isinstance(context.previous, LogReading) else LogReading()
     ended = bool(arguments["ended"])
     try:

@@ -30,6 +30,10 @@ class Cursor:
         """The sinceTime to ask with: whole seconds, as the API takes it."""
         return f"{self.second}{self.zone}"
 
+    @property
+    def moment(self) -> tuple[str, str]:
+        return self.second, self.fraction
+
     def next_second(self) -> Cursor:
         """Past everything of this second: for a second that alone is longer than one answer."""
         moment = parse_timestamp(self.second + "Z") + timedelta(seconds=1)
@@ -44,25 +48,18 @@ def new_lines(data: bytes, cursor: Cursor | None, *, cut: bool, ended: bool) -> 
     if unfinished and ended and not cut:
         rows.append(unfinished)
     lines = []
-    repeated = 0
+    alike = 0
     for row in rows:
         match = _LINE.match(row)
         if match is None:
             continue
         second, fraction, zone = match[1].decode(), (match[2] or b"").decode().ljust(9, "0"), match[3].decode()
-        here = Cursor(second, fraction, zone, 1)
-        if cursor is not None:
-            if (second, fraction) < (cursor.second, cursor.fraction):
-                continue
-            if (second, fraction) == (cursor.second, cursor.fraction):
-                repeated += 1
-                if repeated <= cursor.count:
-                    continue
-                here = Cursor(second, fraction, zone, repeated)
-            else:
-                repeated = 1
-        else:
-            repeated = 1
-        cursor = here
+        if cursor is not None and (second, fraction) < cursor.moment:
+            continue
+        known = cursor is not None and (second, fraction) == cursor.moment
+        alike = alike + 1 if known else 1
+        if cursor is not None and known and alike <= cursor.count:
+            continue
+        cursor = Cursor(second, fraction, zone, alike)
         lines.append(row[match.end() :].decode(errors="replace"))
     return lines, cursor
