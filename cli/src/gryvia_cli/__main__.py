@@ -7,11 +7,10 @@ from typing import Annotated
 
 import typer
 
-from gryvia_cli.commands.demo import demo
 from gryvia_cli.commands.events import events
 from gryvia_cli.commands.jobs import cancel, delete, submit, validate
 from gryvia_cli.commands.logs import logs
-from gryvia_cli.commands.platform import up
+from gryvia_cli.commands.platform import demo, up
 from gryvia_cli.commands.read import get_object, list_objects, queue, quota
 from gryvia_cli.commands.status import status
 from gryvia_cli.commands.trials import trials

@@ -49,3 +49,8 @@ def kind_of(text: str) -> Kind[Any, Any]:
     raise Terminal(
         f"unknown kind {text!r}; there are {', '.join(plural(word) for word in WORDS)}, nodes", reason="Usage"
     )
+
+
+def words_of(name: str) -> str:
+    """What people call the objects of the kind `name`, in the plural."""
+    return next((plural(word) for word, kind in WORDS.items() if kind == name), f"{name.lower()}s")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Annotated
 
 import typer
@@ -14,6 +15,7 @@ from gryvia_cli.names import kind_of
 from gryvia_cli.options import FileOption, Output, YesOption
 from gryvia_cli.output import print_value
 from gryvia_cli.session import Session
+from gryvia_cli.unknown_fields import unknown_fields
 from gryvia_cli.verb import CLUSTER, NAMESPACE, OUTPUT, verb
 from gryvia_common.errors import Conflict, Gone, Terminal
 from gryvia_common.kinds.aijob import AI_JOB
@@ -24,6 +26,8 @@ from gryvia_common.kube.resources import GROUP, VERSION
 from gryvia_common.runtime.parsing import describe
 
 POLL_SECONDS = 0.5
+
+_UNCHECKED = re.compile(r"(, )?<nil>: Invalid value: \"null\": some validation rules were not checked[^,\]]*")
 
 JobNames = Annotated[list[str], typer.Argument(help="Names of jobs.")]
 
@@ -103,6 +107,10 @@ def _jobs(manifests: list[Json], session: Session, file: str) -> list[Json]:
             raise Terminal(
                 f"{file}: apiVersion {manifest['apiVersion']!r} is not served, write {GROUP}/{VERSION}", reason="Usage"
             )
+        if strange := unknown_fields(AI_JOB, manifest):
+            raise Terminal(
+                f"{file}: unknown field {', '.join(strange)}; `kubectl explain` lists the fields", reason="Usage"
+            )
         own = metadata(manifest).setdefault("namespace", session.place)
         if session.namespace is not None and own != session.namespace:
             raise Terminal(
@@ -124,9 +132,15 @@ async def _create(kube: Kube, job: Json) -> None:
             reason="AlreadyExists",
         ) from error
     except Terminal as error:
-        _, _, reason = str(error).partition(": ")
-        raise Terminal(f"job {name} was refused: {reason or error}", reason=error.reason) from error
+        raise Terminal(f"job {name} was refused: {_plain(str(error))}", reason=error.reason) from error
     print(f"job {name} created", flush=True)
+
+
+def _plain(refusal: str) -> str:
+    """The API server's words about the fields, without those about itself."""
+    text = refusal.partition(": ")[2] or refusal
+    fields = text.partition(" is invalid: ")[2] or text
+    return _UNCHECKED.sub("", fields.removeprefix("[").removesuffix("]"))
 
 
 def _finding(manifest: Json) -> Json:
@@ -138,6 +152,8 @@ def _finding(manifest: Json) -> Json:
     if manifest["apiVersion"] != f"{GROUP}/{VERSION}":
         message = f"apiVersion: {manifest['apiVersion']!r} is not served, write {GROUP}/{VERSION}"
         return {**found, "valid": False, "message": message}
+    if strange := unknown_fields(kind, manifest):
+        return {**found, "valid": False, "message": f"unknown field {', '.join(strange)}"}
     try:
         kind.spec.model_validate(manifest.get("spec") or {})
     except ValidationError as error:

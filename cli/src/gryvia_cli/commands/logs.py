@@ -93,7 +93,8 @@ class _Reader:
             return
         name = metadata(pod)["name"]
         if self.done and run not in self.printed:
-            print(f"gryvia: goes on in pod {name}, run {run[1] + 1}", file=sys.stderr)
+            again = f", run {run[1] + 1}" if run[1] else ""
+            print(f"gryvia: the job goes on in pod {name}{again}", file=sys.stderr)
         skip = self.printed.setdefault(run, 0)
         try:
             async for chunk in self.kube.follow_logs(self.namespace, name):

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gryvia_cli.names import NODE_WORDS, kind_of
+from gryvia_cli.names import NODE_WORDS, kind_of, words_of
 from gryvia_cli.options import AllNamespaces, Output
 from gryvia_cli.output import console, print_table, print_value
 from gryvia_cli.session import Session
@@ -34,7 +34,7 @@ async def list_objects(session: Session, kind: KindArgument, all_namespaces: All
         objects = await kube.list(resource, namespace)
     now = datetime.now(UTC)
     rows = object_rows(found, objects, now=now, namespaced=all_namespaces and resource.namespaced) if found else None
-    _show(session, objects, rows or node_rows(objects, now), resource.plural, namespace)
+    _show(session, objects, rows or node_rows(objects, now), words_of(resource.kind), namespace)
     return 0
 
 
@@ -85,7 +85,7 @@ async def quota(
         if not quotas:
             raise Terminal(f"no quota of a team {team}", reason="NotFound")
     rows = object_rows(QUOTA, quotas, now=datetime.now(UTC), namespaced=False)
-    _show(session, quotas, rows, QUOTA.plural, None)
+    _show(session, quotas, rows, words_of(QUOTA.name), None)
     return 0
 
 

@@ -9,28 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from rich.console import Console
 
-from gryvia_cli.commands.platform import (
-    DEFAULT_FOLDER,
-    ImagesOption,
-    PortOption,
-    ProcessesOption,
-    say_hello,
-    signalled,
-    started,
-)
 from gryvia_cli.commands.trials import progress_line, read_trials, trials_done
 from gryvia_cli.manifests import read_manifests
-from gryvia_cli.options import FolderOption, NoColorOption
-from gryvia_cli.output import console
 from gryvia_cli.platform.crds import connected
 from gryvia_cli.platform.embedded import Platform, PlatformOptions
-from gryvia_cli.platform.folder import PlatformFolder
-from gryvia_cli.session import INTERRUPTED, run
+from gryvia_cli.platform.foreground import say_hello, signalled, started
+from gryvia_cli.session import INTERRUPTED
 from gryvia_cli.study_progress import StudyProgress
 from gryvia_cli.trials_table import best_name, trials_table
 from gryvia_common.clock import SystemClock
@@ -48,24 +35,10 @@ STUDY_SECONDS = 600.0
 POLL_SECONDS = 0.5
 
 
-def demo(
-    context: typer.Context,
-    folder: FolderOption = DEFAULT_FOLDER,
-    once: Annotated[bool, typer.Option("--once", help="End when the studies have ended.")] = False,
-    port: PortOption = 0,
-    processes: ProcessesOption = False,
-    images: ImagesOption = None,
-    no_color: NoColorOption = False,
-) -> None:
-    """Start the platform, run real studies on it, show how they go and what came of them."""
-    options = PlatformOptions(PlatformFolder(folder.absolute()), port, processes=processes, images=images)
-    out = console(color=context.obj.color and not no_color)
-
-    async def work() -> int:
-        async with signalled() as stop, started(options, out, stop) as platform:
-            return INTERRUPTED if platform is None else await _demonstrate(platform, out, stop, once=once)
-
-    run(work)
+async def demonstrate(options: PlatformOptions, out: Console, *, once: bool) -> int:
+    """The exit code."""
+    async with signalled() as stop, started(options, out, stop) as platform:
+        return INTERRUPTED if platform is None else await _demonstrate(platform, out, stop, once=once)
 
 
 async def _demonstrate(platform: Platform, out: Console, stop: asyncio.Event, *, once: bool) -> int:
