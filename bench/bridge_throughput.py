@@ -36,6 +36,17 @@ from gryvia_common.clock import SystemClock
 from gryvia_common.kinds.aijob import AI_JOB
 from gryvia_common.kube.objects import Json
 
+NAMES = (
+    "bridge-first-cpu",
+    "bridge-changes-cpu",
+    "bridge-changes-wall",
+    "bridge-memory",
+    "bridge-lag-p50",
+    "bridge-lag-p99",
+    "bridge-restart",
+    "bridge-restart-cpu",
+    "bridge-restart-publishes",
+)
 OBJECTS_COUNT = 10_000
 CPU_GOAL = 2.0
 MEMORY_GOAL = 110.0

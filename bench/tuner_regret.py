@@ -28,6 +28,7 @@ from gryvia_tuner.search import Known, Search, seed, seen_by_model
 from gryvia_tuner.space import Point, Space
 from gryvia_tuner.validation import dimension_of
 
+NAMES = ("tuner-regret", "tuner-regret-at-50", "tuner-repeats")
 TRIALS = 200
 GOALS = {50: 0.39, 200: 0.152}
 SEEDS = 10

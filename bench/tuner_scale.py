@@ -35,6 +35,7 @@ from gryvia_tuner.settings import TunerSettings
 from gryvia_tuner.space import Space
 from gryvia_tuner.validation import dimension_of
 
+NAMES = ("tuner-suggest", "tuner-object-size", "tuner-archive-size", "tuner-archive-writes", "tuner-pass")
 TRIALS = 20_000
 SUGGEST_GOAL = 20.0
 SIZE_GOAL = 300_000

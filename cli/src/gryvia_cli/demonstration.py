@@ -14,6 +14,7 @@ from rich.console import Console
 
 from gryvia_cli.commands.trials import progress_line, read_trials, trials_done
 from gryvia_cli.manifests import read_manifests
+from gryvia_cli.output import show
 from gryvia_cli.platform.crds import connected
 from gryvia_cli.platform.embedded import Platform, PlatformOptions
 from gryvia_cli.platform.foreground import say_hello, signalled, started
@@ -67,13 +68,13 @@ async def run_studies(platform: Platform, out: Console, files: Sequence[str] = S
     async with connected(platform.kube, SystemClock()) as kube:
         for file in files:
             path = EXAMPLES / file
-            tuner = await _apply(kube, read_manifests(path))
+            tuner = await apply_study(kube, read_manifests(path))
             out.print(f"\n[bold]{metadata(tuner)['name']}[/bold]  applied from {path.relative_to(EXAMPLES.parents[1])}")
             good &= await _watch_study(kube, tuner, out)
     return good
 
 
-async def _apply(kube: Kube, manifests: Sequence[Json]) -> Json:
+async def apply_study(kube: Kube, manifests: Sequence[Json]) -> Json:
     """Apply a study's manifests; the tuner among them."""
     tuner: Json | None = None
     for manifest in manifests:
@@ -109,7 +110,7 @@ async def _watch_study(kube: Kube, tuner: Json, out: Console) -> bool:
 
 def _say_result(tuner: Json, records: Sequence[Trial], out: Console) -> None:
     state = tuner["status"]
-    out.print(trials_table(tuner, records, out.width))
+    show(out, trials_table(tuner, records, out.width))
     if early := stopped_early(records):
         out.print(early, soft_wrap=True)
     message = f": {state['message']}" if state.get("message") else ""

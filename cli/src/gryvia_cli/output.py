@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 import yaml
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
 
 from gryvia_cli.options import Output
@@ -45,7 +45,18 @@ def print_table(out: Console, headers: Sequence[str], rows: Sequence[Sequence[st
         table.add_column(header, overflow="fold", no_wrap=header not in WRAPPED or not out.is_terminal)
     for row in rows:
         table.add_row(*row)
-    out.print(table)
+    show(out, table)
+
+
+def show(out: Console, renderable: RenderableType) -> None:
+    """Print it; where nobody looks at columns, without the blanks that fill the last one."""
+    if out.is_terminal:
+        out.print(renderable)
+        return
+    with out.capture() as capture:
+        out.print(renderable)
+    for line in capture.get().splitlines():
+        out.print(line.rstrip(), markup=False, soft_wrap=True)
 
 
 def cell(obj: Json, column: Column, now: datetime) -> str:

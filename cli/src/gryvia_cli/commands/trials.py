@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from gryvia_cli.options import Output
-from gryvia_cli.output import console, print_value
+from gryvia_cli.output import console, print_value, show
 from gryvia_cli.session import Session
 from gryvia_cli.trials_table import best_name, trials_table
 from gryvia_cli.verb import CLUSTER, NAMESPACE, OUTPUT, verb
@@ -30,7 +30,7 @@ async def trials(session: Session, tuner: Annotated[str, typer.Argument(help="Na
         return 0
     out = console(color=session.color)
     if records:
-        out.print(trials_table(obj, records, out.width))
+        show(out, trials_table(obj, records, out.width))
     out.print(progress_line(obj) + _message(obj), soft_wrap=True)
     return 0
 
