@@ -48,7 +48,8 @@ def names_of(path: Path) -> tuple[str, ...]:
 
 def _run(path: Path) -> Iterable[dict[str, Any]]:
     spec = importlib.util.spec_from_file_location(f"bench_{path.stem}", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)

@@ -39,8 +39,8 @@ def run() -> Iterable[dict[str, object]]:
         place = Path(folder) / ".gryvia"
         command = [sys.executable, "-m", "gryvia_cli", "up", "--folder", str(place)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
             try:
-                assert process.stdout is not None
                 for line in process.stdout:
                     if "The platform is up" in line:
                         break

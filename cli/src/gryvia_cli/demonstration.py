@@ -29,7 +29,7 @@ from gryvia_common.kube.client import Kube
 from gryvia_common.kube.objects import Json, metadata
 from gryvia_common.kube.resources import CONFIG_MAPS
 
-EXAMPLES = Path(__file__).parents[4] / "examples" / "ml-workflow"
+EXAMPLES = Path(__file__).parents[3] / "examples" / "ml-workflow"
 STUDIES = ("hyperparameter-tuning.yaml", "asha.yaml")
 RESOURCES = {AUTO_TUNER.name: AUTO_TUNER.resource, CONFIG_MAPS.kind: CONFIG_MAPS}
 STUDY_SECONDS = 600.0

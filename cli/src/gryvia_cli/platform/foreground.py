@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Coroutine, Iterator
@@ -18,6 +19,7 @@ from gryvia_cli.platform.folder import PlatformFolder
 from gryvia_common.clock import SystemClock
 from gryvia_common.runtime.logs import configure_logs
 
+IMPATIENT_SECONDS = 1.0
 EXAMPLE = Path("examples/ml-workflow/hyperparameter-tuning.yaml")
 
 
@@ -33,18 +35,22 @@ async def stay_up(options: PlatformOptions, out: Console) -> int:
 
 @contextlib.asynccontextmanager
 async def signalled() -> AsyncIterator[asyncio.Event]:
-    """An event that the first SIGINT or SIGTERM sets; a second one ends the process the usual way."""
+    """An event that the first SIGINT or SIGTERM sets. A later one ends the process the usual way, but not one that comes at
+    once: some senders signal the process and its group."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     numbers = (signal.SIGINT, signal.SIGTERM)
+    first: list[float] = []
 
-    def on_signal() -> None:
+    def on_signal(number: signal.Signals) -> None:
         stop.set()
-        for number in numbers:
+        first.append(loop.time())
+        if loop.time() - first[0] > IMPATIENT_SECONDS:
             loop.remove_signal_handler(number)
+            os.kill(os.getpid(), number)
 
     for number in numbers:
-        loop.add_signal_handler(number, on_signal)
+        loop.add_signal_handler(number, on_signal, number)
     try:
         yield stop
     finally:
