@@ -25,7 +25,9 @@ for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
 def packages() -> dict[str, str]:
     """Distribution name to import name."""
     found = {}
-    for project in sorted([*ROOT.glob("libs/*/pyproject.toml"), *ROOT.glob("services/*/pyproject.toml"), ROOT / "cli/pyproject.toml"]):
+    for project in sorted(
+        [*ROOT.glob("libs/*/pyproject.toml"), *ROOT.glob("services/*/pyproject.toml"), ROOT / "cli/pyproject.toml"]
+    ):
         data = tomllib.loads(project.read_text())
         [source] = data["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
         found[data["project"]["name"]] = Path(source).name

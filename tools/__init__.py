@@ -1,0 +1,1 @@
+"""What builds, checks and tests the project and is no part of what is installed."""
