@@ -240,3 +240,14 @@ async def test_an_error_of_the_work_releases_the_lease_and_is_raised(candidates)
     with pytest.raises(ValueError, match="a bug"):
         await task
     assert store.lease["spec"]["holderIdentity"] == ""
+
+
+async def test_a_leader_whose_lease_somebody_else_holds_steps_down_and_does_not_take_it_back(candidates):
+    clock, store, make = candidates
+    first = make("a")
+    await clock.run_until(1)
+    spec = {**store.lease["spec"], "holderIdentity": "someone"}
+    store.lease = {"metadata": {**store.lease["metadata"], "resourceVersion": "77"}, "spec": spec}
+    await clock.run_until(5)
+    assert not first.leads
+    assert store.lease["spec"]["holderIdentity"] == "someone"

@@ -26,8 +26,17 @@ def change(version: int, op: Op = "applied", *, uid: str = "u", name: str = "n")
 
 @pytest.fixture
 async def publisher(bus: Bus) -> AsyncIterator[Publisher]:
-    async with asyncio.TaskGroup() as tasks:
-        yield Publisher(bus, tasks, clock=SystemClock(), metrics=BridgeMetrics(CollectorRegistry()))
+    made: asyncio.Future[Publisher] = asyncio.get_running_loop().create_future()
+
+    async def hold() -> None:
+        async with asyncio.TaskGroup() as tasks:
+            made.set_result(Publisher(bus, tasks, clock=SystemClock(), metrics=BridgeMetrics(CollectorRegistry())))
+            await asyncio.Event().wait()
+
+    holding = asyncio.create_task(hold())
+    yield await made
+    holding.cancel()
+    await asyncio.wait([holding])
 
 
 async def store(publisher: Publisher, *changes: Envelope) -> None:
