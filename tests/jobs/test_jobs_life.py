@@ -302,6 +302,36 @@ def test_kueue_holds_the_suspended_job_until_it_admits_it(cluster):
     assert c.phase == "Succeeded"
 
 
+def test_a_queue_label_that_comes_late_does_not_take_the_workload_away(cluster):
+    """The Job was made without the label, so Kueue has no say in it; Queued would be taken for the word of a quota."""
+    c = cluster({"suspend": True})
+    c.settle()
+    c.job["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "q"}
+    c.settle()
+    assert c.phase == "Pending"
+    assert c.children[JOBS]
+    c.edit(suspend=False)
+    c.settle()
+    assert c.workload["spec"]["suspend"] is False
+
+
+def test_a_quota_holds_a_preempted_job_that_kueue_had_admitted(cluster):
+    c = cluster({}, labels={"kueue.x-k8s.io/queue-name": "q"})
+    c.settle()
+    c.workload["spec"]["suspend"] = False
+    run_to_running(c)
+    c.patch(phase="Preempted")
+    c.settle()
+    c.patch(phase="Queued", message="quota team-a is full")
+    c.settle()
+    assert not c.children[JOBS]
+    assert c.status["message"] == "quota team-a is full"
+    c.patch(phase="Pending", message=None)
+    c.settle()
+    assert c.children[JOBS]
+    assert c.condition("KueueAdmitted")["status"] == "False"
+
+
 def test_queue_name_needs_the_integration(cluster):
     off, on = cluster({"queueName": "q"}), cluster({"queueName": "q"}, kueue=True)
     off.settle()
@@ -438,6 +468,18 @@ def test_an_edit_that_is_invalid_does_not_stop_a_job_under_way(cluster):
     c.end(pod)
     c.settle()
     assert c.phase == "Succeeded"
+
+
+def test_a_spec_that_does_not_parse_fails_the_job_once_also_when_it_is_mended(cluster):
+    c = cluster({"gpus": "two"})
+    c.settle()
+    assert c.phase == "Failed"
+    assert "spec.gpus" in c.status["message"]
+    c.edit(gpus=2)
+    c.settle()
+    assert c.phase == "Failed"
+    assert [event.type for event in c.events] == ["gryvia.job.failed"]
+    assert c.records == ["Failed"]
 
 
 def test_a_job_being_deleted_is_left_to_the_garbage_collector(cluster):

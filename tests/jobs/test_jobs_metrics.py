@@ -1,23 +1,14 @@
-"""Metrics from logs, termination messages and annotations, on the small cluster and on the pure parts."""
+"""Metrics from logs, termination messages and annotations, on the small cluster."""
 
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from gryvia_common.errors import Gone, Transient
-from gryvia_common.kinds.aijob import METRIC_HISTORY, MetricPoint
 from gryvia_common.kube.resources import PODS
-from gryvia_common.numbers import parse_decimal
-from gryvia_common.progress.history import add_point
 from gryvia_common.progress.log import ANSWER_LIMIT
-from gryvia_common.progress.patterns import compile_pattern
-from gryvia_common.progress.reports import Reading, read_lines
-from gryvia_common.progress.tail import Cursor, new_lines
 
 
 def running(c):
@@ -296,97 +287,3 @@ def test_the_log_of_an_old_run_is_read_less_often(cluster):
     c.settle()
     intervals.append(c.plan().actions[0].every)
     assert intervals == [1.0, 5.0, 60.0, 15.0]
-
-
-@given(st.floats(allow_nan=False, allow_infinity=False))
-def test_every_finite_float_python_prints_is_a_number(value):
-    assert parse_decimal(repr(value)) == value
-
-
-@given(st.text(alphabet="0123456789+-.eE_ naif\n٣", max_size=12))
-def test_a_number_is_always_finite_and_python_agrees(text):
-    value = parse_decimal(text)
-    if value is not None:
-        assert value == float(text)
-        assert abs(value) < float("inf")
-        assert text == text.strip()
-        assert "_" not in text
-
-
-@given(st.lists(st.integers(1, 100_000), min_size=1, max_size=400, unique=True).map(sorted))
-@settings(max_examples=60)
-def test_history_stays_bounded_and_keeps_first_newest_and_the_rungs(steps):
-    history: tuple[MetricPoint, ...] = ()
-    for step in steps:
-        history = add_point(history, step, {"loss": float(step)})
-        kept = [point.step for point in history]
-        assert len(history) <= METRIC_HISTORY
-        assert kept[0] == steps[0]
-        assert kept[-1] == step
-        assert kept == sorted(set(kept))
-
-
-def test_history_of_a_long_run_answers_at_each_rung():
-    history: tuple[MetricPoint, ...] = ()
-    for step in range(1, 10_001):
-        history = add_point(history, step, {"loss": float(step)})
-    kept = [point.step or 0 for point in history]
-    for rung in (1, 2, 3, 4, 8, 9, 16, 27, 32, 64, 81, 243, 729, 2187, 6561):
-        assert min(step for step in kept if step >= rung) <= rung * 1.2, (rung, kept)
-
-
-def test_a_run_that_goes_back_drops_the_later_points():
-    history: tuple[MetricPoint, ...] = ()
-    for step in (1, 2, 3, 4, 2):
-        history = add_point(history, step, {"loss": float(step)})
-    assert [point.step for point in history] == [1, 2]
-
-
-def test_reports_without_steps_are_counted():
-    reading = read_lines(Reading(), [report(loss=3), report(loss=2, acc=1), report(loss=1)], {})
-    assert [point.step for point in reading.history] == [1, 2, 3]
-
-
-def test_a_progress_bar_in_front_of_a_report_does_not_hide_it():
-    reading = read_lines(Reading(), ["\r 10%|█▏ | 1/10 " + report(step=1, loss=0.5) + "\r 20%|██"], {})
-    assert reading.values == {"step": 1, "loss": 0.5}
-
-
-def test_a_hostile_pattern_is_linear_and_a_bad_one_says_why():
-    evil = {"x": r"(a+)+$"}
-    with pytest.raises(ValueError, match="2 groups instead of one"):
-        compile_pattern(r"(a)(b)")
-    with pytest.raises(ValueError, match="RE2"):
-        compile_pattern(r"(?=x)(y)")
-    reading = read_lines(Reading(), ["a" * 10_000 + "!"] * 20, evil)
-    assert not reading.values
-
-
-MOMENT = datetime(2026, 3, 1, tzinfo=UTC)
-
-
-@given(
-    st.lists(st.integers(0, 1500), min_size=1, max_size=60),
-    st.lists(st.integers(0, 60), max_size=10),
-)
-def test_every_line_is_read_exactly_once_wherever_the_reads_fall(gaps, cuts):
-    """Lines arrive at any distance in time (many in the same millisecond), reads happen anywhere between them."""
-    moment, rows = MOMENT, []
-    for number, gap in enumerate(gaps):
-        moment += timedelta(milliseconds=gap)
-        rows.append((moment, f"line {number}"))
-    cursor: Cursor | None = None
-    seen: list[str] = []
-    for end in [*sorted(min(cut, len(rows)) for cut in cuts), len(rows)]:
-        since = datetime.fromisoformat(cursor.since.replace("Z", "+00:00")) if cursor else MOMENT
-        shown = [row for row in rows[:end] if row[0] >= since]
-        data = "".join(f"{at.strftime('%Y-%m-%dT%H:%M:%S.%f')}Z {text}\n" for at, text in shown).encode()
-        lines, cursor = new_lines(data, cursor, cut=False, ended=False)
-        seen += lines
-    assert seen == [text for _, text in rows]
-
-
-def test_an_unfinished_line_waits_for_its_end():
-    data = b"2026-03-01T00:00:00.5Z whole\n2026-03-01T00:00:01Z ha"
-    assert new_lines(data, None, cut=False, ended=False)[0] == ["whole"]
-    assert new_lines(data, None, cut=False, ended=True)[0] == ["whole", "ha"]

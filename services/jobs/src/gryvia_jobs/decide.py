@@ -62,7 +62,8 @@ def decide(kueue: bool, job: Job, world: World, now: datetime) -> Plan:
         return _put_away(job, found, world, "Cancelled", f"cancelled by annotation {CANCEL}", now)
     if phase in PARKED:
         return _put_away(job, found, world, phase, _end_message(job, found, phase), now)
-    if phase == "Queued" and not _queued_by_kueue(job, queue):
+    # Only we set KueueAdmitted: without it, Queued is the word of a quota, also for a job that is meant for Kueue.
+    if phase == "Queued" and not (queue and find_condition(job.status.conditions, "KueueAdmitted")):
         return _put_away(job, found, world, phase, job.status.message or "", now)
     if not found.raw and (wrong := problems(job)):
         return _put_away(job, found, world, "Failed", "; ".join(wrong), now)
@@ -106,11 +107,6 @@ def _run(kueue: bool, job: Job, found: Workload, queue: str, world: World, now: 
         actions=() if found.verdict else reported.actions,
         again_at=now + FORBIDDEN_AGAIN if refusal else None,
     )
-
-
-def _queued_by_kueue(job: Job, queue: str) -> bool:
-    """Only we set KueueAdmitted; without it, Queued is the word of a quota, also for a job that is meant for Kueue."""
-    return bool(queue) and find_condition(job.status.conditions, "KueueAdmitted") is not None
 
 
 def _put_away(job: Job, found: Workload, world: World, phase: JobPhase, message: str, now: datetime) -> Plan:

@@ -39,20 +39,18 @@ def running_status(
         conditions = _with(job, conditions, one, now)
     for kind in set(PASSING) - {kind for kind, *_ in said}:
         conditions = drop_condition(conditions, kind)
-    return job.status.model_copy(
-        update={
-            "phase": phase,
-            "message": with_notes(message, report.notes) or None,
-            "start_time": job.status.start_time or first,
-            "completion_time": ((verdict.at if verdict else "") or timestamp(now)) if ended else None,
-            "nodes_allocated": sorted({pod.node for pod in held}) or None,
-            "gpus_allocated": sum(pod.gpus for pod in held),
-            "retries": max(found.failures, job.status.retries or 0),
-            "replicas_ready": 0 if ended else found.ready,
-            "metrics": report.metrics,
-            "observed_generation": job.generation,
-            "conditions": conditions or None,
-        }
+    return _stated(
+        job,
+        phase,
+        with_notes(message, report.notes),
+        conditions,
+        start_time=job.status.start_time or first,
+        completion_time=((verdict.at if verdict else "") or timestamp(now)) if ended else None,
+        nodes_allocated=sorted({pod.node for pod in held}) or None,
+        gpus_allocated=sum(pod.gpus for pod in held),
+        retries=max(found.failures, job.status.retries or 0),
+        replicas_ready=0 if ended else found.ready,
+        metrics=report.metrics,
     )
 
 
@@ -62,24 +60,25 @@ def settled_status(job: Job, phase: JobPhase, message: str, now: datetime) -> Gr
     conditions = list(job.status.conditions or ())
     if parked:
         conditions = _with(job, conditions, _over(phase), now)
-    return job.status.model_copy(
-        update={
-            "phase": phase,
-            "message": message or None,
-            "completion_time": (job.status.completion_time or timestamp(now)) if parked else None,
-            "nodes_allocated": None,
-            "gpus_allocated": 0,
-            "replicas_ready": 0,
-            "observed_generation": job.generation,
-            "conditions": conditions or None,
-        }
-    )
+    if phase == "Preempted":
+        # What Kueue admitted is gone: if the job is Queued next, that may be the word of a quota.
+        conditions = drop_condition(conditions, "KueueAdmitted")
+    ended = (job.status.completion_time or timestamp(now)) if parked else None
+    nothing: dict[str, object] = {"nodes_allocated": None, "gpus_allocated": 0, "replicas_ready": 0}
+    return _stated(job, phase, message, conditions, completion_time=ended, **nothing)
 
 
 def is_new(job: Job, phase: JobPhase) -> bool:
     """Whether this end is one we have not taken note of: others set phases too, and one end may follow another."""
     noted = find_condition(job.status.conditions, "PodsReady")
     return noted is None or noted.reason != phase
+
+
+def _stated(
+    job: Job, phase: JobPhase, message: str, conditions: list[Condition], **fields: object
+) -> GryviaAIJobStatus:
+    seen = {"observed_generation": job.generation, "conditions": conditions or None}
+    return job.status.model_copy(update={"phase": phase, "message": message or None, **seen, **fields})
 
 
 def _over(phase: JobPhase) -> Said:

@@ -27,12 +27,12 @@ _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
 def problems(job: Job) -> list[str]:
     """One sentence a problem: field, value, what to change."""
-    return [*_name(job), *_pod(job.spec), *_limits(job.spec), *_distributed(job.spec), *_patterns(job.spec)]
+    return [*_name(job), *_fields(job.spec), *_distributed(job.spec), *_patterns(job.spec)]
 
 
 def without_effect(job: Job, *, kueue: bool) -> list[str]:
     """One sentence a field that is set and changes nothing in this combination."""
-    return [*_unused_workload(job, kueue), *_unused_gpu(job.spec), *_unused_distributed(job.spec)]
+    return [*_unused_workload(job, kueue), *_unused_pod(job.spec)]
 
 
 def _name(job: Job) -> Iterator[str]:
@@ -42,7 +42,7 @@ def _name(job: Job) -> Iterator[str]:
         yield f"metadata.name: {_shown(job.name)} cannot name a Service; start it with a letter"
 
 
-def _pod(spec: GryviaAIJobSpec) -> Iterator[str]:
+def _fields(spec: GryviaAIJobSpec) -> Iterator[str]:
     if not spec.image or re.search(r"\s", spec.image):
         yield f"spec.image: {_shown(spec.image)} is not an image; set it to one, for example python:3.11-slim"
     if spec.gpus < 0:
@@ -54,9 +54,6 @@ def _pod(spec: GryviaAIJobSpec) -> Iterator[str]:
         yield f"spec.storageRequest: {_shown(request)} is not a size; set it to a positive quantity like 100Gi"
     if spec.storage and any(mount.mount_path.rstrip("/") == DATA_PATH for mount in spec.volume_mounts or ()):
         yield f"spec.volumeMounts: {DATA_PATH} is where spec.storage is mounted; mount yours elsewhere or unset spec.storage"
-
-
-def _limits(spec: GryviaAIJobSpec) -> Iterator[str]:
     if spec.retry_limit < 0:
         yield f"spec.retryLimit: {spec.retry_limit} is negative; set it to 0 or more"
     if spec.priority is not None and not 0 <= spec.priority <= 100:
@@ -75,12 +72,9 @@ def _distributed(spec: GryviaAIJobSpec) -> Iterator[str]:
         yield f"spec.distributed.nodes: {distributed.nodes} is too few; set it to 1 or more"
     if distributed.gpus_per_node is not None and distributed.gpus_per_node < (1 if spec.gpus > 0 else 0):
         yield f"spec.distributed.gpusPerNode: {distributed.gpus_per_node} is too few; set it to 1 or more, or leave it out"
-    elastic, count = distributed.elastic, max(nodes(spec), 1)
-    if elastic is not None and not 1 <= elastic.min_nodes <= count:
-        yield (
-            f"spec.distributed.elastic.minNodes: {elastic.min_nodes} is not between 1 and"
-            f" spec.distributed.nodes ({count}); lower it or raise nodes"
-        )
+    fewest, count = distributed.elastic.min_nodes if distributed.elastic else 1, max(nodes(spec), 1)
+    if not 1 <= fewest <= count:
+        yield f"spec.distributed.elastic.minNodes: {fewest} is not from 1 to spec.distributed.nodes ({count}); change one of them"
 
 
 def _patterns(spec: GryviaAIJobSpec) -> Iterator[str]:
@@ -94,17 +88,14 @@ def _patterns(spec: GryviaAIJobSpec) -> Iterator[str]:
 def _unused_workload(job: Job, kueue: bool) -> Iterator[str]:
     spec = job.spec
     if workload_resource(spec) == STATEFUL_SETS:
-        unused = {
-            "retryLimit": spec.retry_limit > 0,
-            "timeout": spec.timeout is not None,
+        fields = {
+            "retryLimit": spec.retry_limit,
+            "timeout": spec.timeout,
             "suspend": spec.suspend,
-            "queueName": spec.queue_name is not None,
+            "queueName": spec.queue_name,
         }
-        yield from (
-            f"spec.{field}: a StatefulSet runs for ever and has no such thing"
-            for field, is_set in unused.items()
-            if is_set
-        )
+        unused = [field for field, value in fields.items() if value not in (None, 0)]
+        yield from (f"spec.{field}: a StatefulSet runs for ever and has no such thing" for field in unused)
     elif spec.queue_name is not None and not kueue:
         yield "spec.queueName: the Kueue integration is off (setting GRYVIA_KUEUE_INTEGRATION)"
     elif spec.suspend and (spec.queue_name is not None or QUEUE_LABEL in job.labels):
@@ -113,17 +104,14 @@ def _unused_workload(job: Job, kueue: bool) -> Iterator[str]:
         yield "spec.storageRequest: needs spec.storage"
 
 
-def _unused_gpu(spec: GryviaAIJobSpec) -> Iterator[str]:
+def _unused_pod(spec: GryviaAIJobSpec) -> Iterator[str]:
+    distributed = distribution(spec)
     if spec.gpus == 0 and spec.gpu_type not in (None, "", "any"):
         yield "spec.gpuType: spec.gpus is 0"
     for part in ("limits", "requests"):
         said = getattr(spec.resources, part, None) or {}
         if GPU in said and str(said[GPU]) != str(spec.gpus):
             yield f"spec.resources.{part}[{GPU}]: spec.gpus ({spec.gpus}) counts"
-
-
-def _unused_distributed(spec: GryviaAIJobSpec) -> Iterator[str]:
-    distributed = distribution(spec)
     if distributed is None and spec.distributed and spec.distributed.model_fields_set - {"enabled"}:
         yield "spec.distributed: distributed.enabled is false"
     if distributed and spec.gpus == 0 and (distributed.gpus_per_node or 0) > 1:

@@ -11,8 +11,15 @@ import re
 
 from gryvia_common.kinds.aijob import AI_JOB, GryviaAIJobSpec, GryviaAIJobStatus
 from gryvia_common.kinds.core import wire_list
-from gryvia_common.kube.children import NAME_LIMIT, child_name, is_controlled_by, owned_metadata, template_metadata
-from gryvia_common.kube.objects import Json, is_deleting, key_of
+from gryvia_common.kube.children import (
+    NAME_LIMIT,
+    child_name,
+    is_controlled_by,
+    owned_metadata,
+    partial_manifest,
+    template_metadata,
+)
+from gryvia_common.kube.objects import Json, is_deleting
 from gryvia_common.kube.pods import JOB_INDEX, SET_INDEX, pods_of
 from gryvia_common.kube.resources import GROUP, JOBS, PODS, PVCS, SERVICES, STATEFUL_SETS, Resource
 from gryvia_common.kube.templates import SPEC_HASH, given, gpu_node, gpu_resources, shared_memory, spec_hash
@@ -55,9 +62,7 @@ def children(job: Job, found: Workload, queue: str) -> tuple[Apply, ...]:
         applies.append(Apply(resource, manifest, create_only=True))
     elif found.resource == JOBS and not found.queue and found.suspended != job.spec.suspend:
         # The one field that is synced, alone: the rest of the Job was created, not applied, and stays untouched.
-        key = key_of(found.raw)
-        meta = {"name": key.name, "namespace": key.namespace}
-        applies.append(Apply(JOBS, _manifest(JOBS, meta, {"suspend": job.spec.suspend})))
+        applies.append(Apply(JOBS, partial_manifest(found.raw, JOBS, {"suspend": job.spec.suspend})))
     return tuple(applies)
 
 
@@ -112,7 +117,7 @@ def _batch_job(job: Job, queue: str) -> Json:
         body["activeDeadlineSeconds"] = seconds(spec.timeout)
     if distributed and distributed.elastic:
         body["successPolicy"] = {"rules": [{"succeededCount": distributed.elastic.min_nodes}]}
-    return _workload(job, JOBS, name, body, {QUEUE_LABEL: queue} if queue else {})
+    return _manifest(job, JOBS, name, body, {QUEUE_LABEL: queue} if queue else {})
 
 
 def _stateful_set(job: Job) -> Json:
@@ -127,7 +132,7 @@ def _stateful_set(job: Job) -> Json:
         "selector": {"matchLabels": {JOB_LABEL: child_name(job.name)}},
         "template": template,
     }
-    return _workload(job, STATEFUL_SETS, name, body, {})
+    return _manifest(job, STATEFUL_SETS, name, body)
 
 
 def _headless_service(job: Job) -> Json:
@@ -137,7 +142,7 @@ def _headless_service(job: Job) -> Json:
         "selector": {JOB_LABEL: child_name(job.name)},
         "ports": [{**PORT, "port": MASTER_PORT, "targetPort": MASTER_PORT}],
     }
-    return _manifest(SERVICES, _metadata(job, _service_name(job)), body)
+    return _manifest(job, SERVICES, _service_name(job), body)
 
 
 def _claim(job: Job) -> Json:
@@ -147,7 +152,7 @@ def _claim(job: Job) -> Json:
         "storageClassName": job.spec.storage,
         "resources": {"requests": {"storage": str(job.spec.storage_request)}},
     }
-    return _manifest(PVCS, _metadata(job, _claim_name(job)), body)
+    return _manifest(job, PVCS, _claim_name(job), body)
 
 
 def _service_name(job: Job) -> str:
@@ -158,18 +163,11 @@ def _claim_name(job: Job) -> str:
     return child_name(job.name, "data")
 
 
-def _workload(job: Job, resource: Resource, name: str, body: Json, labels: dict[str, str]) -> Json:
-    meta = _metadata(job, name, labels)
-    meta["annotations"][SPEC_HASH] = frozen_hash(job.spec)
-    return _manifest(resource, meta, body)
-
-
-def _manifest(resource: Resource, meta: Json, body: Json) -> Json:
+def _manifest(job: Job, resource: Resource, name: str, body: Json, labels: dict[str, str] | None = None) -> Json:
+    meta = owned_metadata(job.raw, AI_JOB.resource, name, {**_labels(job), **(labels or {})})
+    if resource in WORKLOADS:
+        meta["annotations"][SPEC_HASH] = frozen_hash(job.spec)
     return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, "spec": body}
-
-
-def _metadata(job: Job, name: str, labels: dict[str, str] | None = None) -> Json:
-    return owned_metadata(job.raw, AI_JOB.resource, name, {**_labels(job), **(labels or {})})
 
 
 def _labels(job: Job) -> dict[str, str]:

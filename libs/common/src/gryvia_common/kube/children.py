@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from gryvia_common.kube.objects import Json, annotations_of, controller_of, metadata
+from gryvia_common.kube.objects import Json, annotations_of, controller_of, key_of, metadata
 from gryvia_common.kube.resources import GROUP, Resource
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
@@ -71,6 +71,13 @@ def template_metadata(owner: Json, resource: Resource, labels: dict[str, str] | 
         "labels": {MANAGED_BY: MANAGER, **(labels or {})},
         "annotations": {OWNER: str(_owner(owner, resource))},
     }
+
+
+def partial_manifest(obj: Json, resource: Resource, spec: Json) -> Json:
+    """For server-side apply of these fields of an object that is there, alone: whatever else it holds stays untouched."""
+    key = key_of(obj)
+    meta = {"name": key.name, "namespace": key.namespace} if key.namespace else {"name": key.name}
+    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, "spec": spec}
 
 
 def owner_of(obj: Json) -> Owner | None:
