@@ -1,8 +1,11 @@
 """Fixtures for everybody: a real NATS server, and a bus on it.
 
 nats_server   one server a session, on a free port of 127.0.0.1
-nats_url      its URL, with a user whose account is the test's own and empty
-bus           a connected Bus on it, with both streams made, in memory
+nats_url      its URL, with a user who may do everything in an account that is the test's own and empty
+nats_as       the settings of another user of that account: a service, the bridge, or the reader, with their permissions; a test
+              that uses it fails when the server refused anything
+bus           a connected Bus on it, with the streams made, in memory
+bridge_bus    the same as the bridge
 own_nats      a server of the test's own, for tests that kill or wipe it; not supervised
 """
 
@@ -10,14 +13,17 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
 
 from gryvia_cli.nats_server import NatsServer
+from gryvia_cli.platform.bus_users import users
 from gryvia_common.bus.connection import Bus, BusSettings
+from gryvia_common.bus.permissions import ADMIN, permissions_block, service_permissions
+from gryvia_common.bus.settings import inbox_of
 from gryvia_common.clock import SystemClock
 
 T = TypeVar("T")
@@ -43,11 +49,22 @@ class _Loop:
 
 
 def _accounts() -> str:
+    """Each with all users of a platform and one service more, `<user>-<account>`."""
+    granted = {user: permissions for user, permissions in users().items() if permissions is not None}
+    granted["cards"] = service_permissions("cards", emits=())
+    variables = [f"MAY_{user} = {permissions_block(permissions)}" for user, permissions in granted.items()]
     lines = [
-        f"T{number} {{ jetstream: enabled, users: [{{ user: user{number}, password: secret }}] }}"
+        f"T{number} {{ jetstream: enabled, users: [ {{ user: {ADMIN}-{number}, password: secret }}, "
+        + ", ".join(f"{{ user: {user}-{number}, password: secret, permissions: $MAY_{user} }}" for user in granted)
+        + " ] }"
         for number in range(_ACCOUNTS)
     ]
-    return "accounts {\n" + "\n".join(lines) + "\n}"
+    return "\n".join([*variables, "accounts {", *lines, "}"])
+
+
+def violations(server: NatsServer) -> list[str]:
+    """What the server refused because of somebody's permissions, from its log."""
+    return [line for line in server.log_file.read_text().splitlines() if "Violation" in line]
 
 
 @pytest.fixture(scope="session")
@@ -68,7 +85,14 @@ def nats_url(nats_server: NatsServer, nats_accounts: Iterator[int]) -> str:
     """The URL of an account of the test's own, with nothing in it. Cleaning one account up would not do: a deleted file
     stream that is made anew at once can come back with its messages, or fail to come (seen in one of six tries)."""
     number = next(nats_accounts)
-    return nats_server.url.replace("nats://", f"nats://user{number}:secret@")
+    return nats_server.url.replace("nats://", f"nats://{ADMIN}-{number}:secret@")
+
+
+@pytest.fixture
+def nats_as(nats_server: NatsServer, nats_url: str) -> Iterator[Callable[[str], BusSettings]]:
+    before = len(violations(nats_server))
+    yield lambda user: BusSettings(url=nats_url.replace(f"{ADMIN}-", f"{user}-"), inbox_prefix=inbox_of(user))
+    assert violations(nats_server)[before:] == []
 
 
 @pytest.fixture(scope="session")
@@ -79,9 +103,19 @@ def nats_accounts() -> Iterator[int]:
 
 @pytest.fixture
 async def bus(nats_url: str) -> AsyncIterator[Bus]:
-    """A Bus with both streams (in memory), closed after the test."""
+    """A Bus with all streams (in memory), closed after the test."""
     connected = await Bus.connect(BusSettings(url=nats_url, storage="memory"), name="test", clock=SystemClock())
     await connected.ensure_streams()
+    try:
+        yield connected
+    finally:
+        await connected.close()
+
+
+@pytest.fixture
+async def bridge_bus(bus: Bus, nats_as: Callable[[str], BusSettings]) -> AsyncIterator[Bus]:
+    settings = nats_as("bridge").model_copy(update={"storage": "memory"})
+    connected = await Bus.connect(settings, name="bridge", clock=SystemClock())
     try:
         yield connected
     finally:

@@ -12,7 +12,8 @@ NAME = os.environ.get("CONSUMER", "my-integration")  # the server remembers what
 
 
 async def main() -> None:
-    client = await nats.connect(URL, max_reconnect_attempts=-1)
+    # A reader may hear what is said to readers only, hence the prefix.
+    client = await nats.connect(URL, max_reconnect_attempts=-1, inbox_prefix="_INBOX_reader")
     events = await client.jetstream().pull_subscribe(SUBJECT, durable=NAME, stream="EVENTS")
     while True:
         try:

@@ -36,7 +36,7 @@ async def kube(api: ScriptedApi) -> AsyncIterator[Kube]:
 
 
 @pytest.fixture
-async def start_bridge(kube: Kube, bus: Bus) -> AsyncIterator[Callable[..., Awaitable[Bridge]]]:
+async def start_bridge(kube: Kube, bridge_bus: Bus) -> AsyncIterator[Callable[..., Awaitable[Bridge]]]:
     """Starts a bridge (active at once) and waits until every type is complete, unless told not to."""
     tasks: list[asyncio.Task[None]] = []
 
@@ -45,7 +45,7 @@ async def start_bridge(kube: Kube, bus: Bus) -> AsyncIterator[Callable[..., Awai
         watched: Sequence[Watched] = WATCHED,
         wait: bool = True,
         client: Kube = kube,
-        on: Bus = bus,
+        on: Bus = bridge_bus,
         speed: float = 50.0,
     ) -> Bridge:
         bridge = Bridge(client, on, FastClock(speed), watched=watched)

@@ -104,8 +104,8 @@ async def test_nats_wiped_while_it_is_down(api, kube, own_nats, own_bus, start_b
     await eventually(healed, 20)
 
 
-async def test_two_bridges_at_once_do_no_harm(api, kube, bus, nats_url, start_bridge):
-    other_bus = await Bus.connect(BusSettings(url=nats_url), name="other", clock=SystemClock())
+async def test_two_bridges_at_once_do_no_harm(api, kube, bus, nats_as, start_bridge):
+    other_bus = await Bus.connect(nats_as("bridge"), name="other", clock=SystemClock())
     try:
         first = await start_bridge(watched=ONE)
         second = await start_bridge(watched=ONE, on=other_bus)
@@ -125,7 +125,7 @@ async def test_two_bridges_at_once_do_no_harm(api, kube, bus, nats_url, start_br
         await other_bus.close()
 
 
-async def test_a_bridge_killed_in_mid_publish_is_made_good_by_the_next(api, bus, nats_url, start_bridge, tmp_path):
+async def test_a_bridge_killed_in_mid_publish_is_made_good_by_the_next(api, bus, nats_as, start_bridge, tmp_path):
     for number in range(400):
         await api.put(AIJOBS, f"job-{number}")
     kubeconfig = tmp_path / "kubeconfig"
@@ -135,7 +135,8 @@ async def test_a_bridge_killed_in_mid_publish_is_made_good_by_the_next(api, bus,
     )
     environment = {
         "GRYVIA_KUBE_KUBECONFIG": str(kubeconfig),
-        "GRYVIA_NATS_URL": nats_url,
+        "GRYVIA_NATS_URL": nats_as("bridge").url,
+        "GRYVIA_NATS_INBOX_PREFIX": nats_as("bridge").inbox,
         "GRYVIA_BRIDGE_LEASE": "false",
         "PATH": str(Path(sys.executable).parent),
     }

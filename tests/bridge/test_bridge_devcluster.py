@@ -165,14 +165,15 @@ async def test_two_with_a_lease_one_works_and_the_other_takes_over(kube, bus):
 
 
 async def test_the_process_is_ready_measures_and_ends_at_sigterm(
-    cluster, kube, nats_url, bus, tmp_path, unused_tcp_port
+    cluster, kube, nats_as, bus, tmp_path, unused_tcp_port
 ):
     await kube.create(CRDS, crd(AI_JOB))
     await kube.create(CONFIG_MAPS, config_map("c"))
     await cluster.write_kubeconfig(tmp_path / "kubeconfig")
     environment = {
         "GRYVIA_KUBE_KUBECONFIG": str(tmp_path / "kubeconfig"),
-        "GRYVIA_NATS_URL": nats_url,
+        "GRYVIA_NATS_URL": nats_as("bridge").url,
+        "GRYVIA_NATS_INBOX_PREFIX": nats_as("bridge").inbox,
         "GRYVIA_HTTP_PORT": str(unused_tcp_port),
         "GRYVIA_BRIDGE_LEASE_NAMESPACE": "default",
         "PATH": str(Path(sys.executable).parent),

@@ -45,6 +45,9 @@ async def start(folder: Path, **options: Any) -> AsyncIterator[Running]:
     async with run_platform(PlatformOptions(PlatformFolder(folder), **options)) as platform:
         async with connected(platform.kube, SystemClock()) as kube:
             yield Running(platform, kube)
+        assert platform.nats is not None
+        refused = [line for line in platform.nats.log_file.read_text().splitlines() if "Violation" in line]
+        assert refused == []
 
 
 @pytest.fixture

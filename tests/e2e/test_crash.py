@@ -61,9 +61,9 @@ def completed(count: int) -> Any:
     return lambda tuner: (tuner.get("status") or {}).get("trialsCompleted", 0) >= count or ended(tuner)
 
 
-async def read_events(url: str) -> list[ReceivedEvent]:
+async def read_events(settings: BusSettings) -> list[ReceivedEvent]:
     """All that the stream keeps: silence for a second after the last one is its end."""
-    bus = await Bus.connect(BusSettings(url=url), name="test", clock=SystemClock())
+    bus = await Bus.connect(settings, name="test", clock=SystemClock())
     found: list[ReceivedEvent] = []
     events = subscribe_events(bus, since="all")
     try:
@@ -109,7 +109,7 @@ async def test_a_study_survives_the_kill_of_any_part(processes: Any, victim: str
     owners = Counter(metadata(pod)["ownerReferences"][0]["name"] for pod in await kube.list(PODS, "default"))
     assert owners == Counter(f"study-trial-{number}" for number in range(TRIALS))
     if victim != "nats and its data":
-        events = await read_events(platform.nats_url)
+        events = await read_events(platform.bus("reader"))
         assert len({event.id for event in events}) == len(events)
         done = Counter(
             event.data.get("trial") or event.name for event in events if event.type == "gryvia.trial.completed"

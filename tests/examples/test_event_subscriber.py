@@ -6,12 +6,13 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 from gryvia_common.bus.connection import Bus
 from gryvia_common.bus.events import TrialCompleted
+from gryvia_common.bus.settings import BusSettings
 
 SUBSCRIBER = Path(__file__).parents[2] / "examples" / "event-subscriber" / "subscriber.py"
 
@@ -44,16 +45,16 @@ async def complete(bus: Bus, number: int) -> None:
     await bus.emit(event, source="tuner", at=datetime.now(UTC))
 
 
-async def test_it_prints_each_event_and_goes_on_where_it_was(bus: Bus, nats_url: str) -> None:
+async def test_it_prints_each_event_and_goes_on_where_it_was(bus: Bus, nats_as: Callable[[str], BusSettings]) -> None:
     async with asyncio.timeout(30):
         await complete(bus, 1)
-        async with subscriber(nats_url) as output:
+        async with subscriber(nats_as("reader").url) as output:
             assert await output.readline() == b"u/1/trial/completed/search-trial-1 search-trial-1 0.5\n"
             await complete(bus, 2)
             assert await output.readline() == b"u/1/trial/completed/search-trial-2 search-trial-2 0.5\n"
             await until_acknowledged(bus)
         await complete(bus, 3)
-        async with subscriber(nats_url) as output:
+        async with subscriber(nats_as("reader").url) as output:
             assert await output.readline() == b"u/1/trial/completed/search-trial-3 search-trial-3 0.5\n"
 
 

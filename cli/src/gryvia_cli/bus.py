@@ -15,14 +15,15 @@ ANSWER_SECONDS = 5.0
 
 
 @asynccontextmanager
-async def connected_bus(url: str, name: str) -> AsyncIterator[Bus]:
+async def connected_bus(settings: BusSettings, name: str) -> AsyncIterator[Bus]:
     """Terminal when nobody answers, or refuses the credentials."""
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
-            bus = await Bus.connect(BusSettings(url=url), name=name, clock=SystemClock())
+            bus = await Bus.connect(settings, name=name, clock=SystemClock())
     except TimeoutError as error:
         raise Terminal(
-            f"NATS at {url} does not answer within {ANSWER_SECONDS:.0f} s; is it up, and is GRYVIA_NATS_URL right?",
+            f"NATS at {', '.join(settings.addresses)} does not answer within {ANSWER_SECONDS:.0f} s, or refuses the credentials; "
+            "is it up, and is GRYVIA_NATS_URL right?",
             reason="NoBus",
         ) from error
     try:

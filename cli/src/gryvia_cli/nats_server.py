@@ -129,12 +129,19 @@ class NatsServer:
 
     async def _spawn(self) -> None:
         self.data_dir.mkdir(parents=True, exist_ok=True)
-        self.config_file.write_text(self._configuration())
+        self._write_configuration()
         with self.log_file.open("ab") as output:
             self._process = await asyncio.create_subprocess_exec(
                 _binary(), "-c", str(self.config_file), stdin=asyncio.subprocess.DEVNULL, stdout=output, stderr=output
             )
         await self._until_ready(self._process)
+
+    def _write_configuration(self) -> None:
+        """For our eyes only: there may be passwords in it."""
+        self.config_file.unlink(missing_ok=True)
+        descriptor = os.open(self.config_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(self._configuration())
 
     def _configuration(self) -> str:
         return "\n".join(

@@ -20,9 +20,12 @@ from pydantic import ValidationError
 
 from gryvia_cli.bus import connected_bus
 from gryvia_cli.options import Output
+from gryvia_cli.platform.bus_users import settings_of
 from gryvia_cli.platform.crds import connected
 from gryvia_cli.platform.folder import PlatformFolder
 from gryvia_common.bus.connection import Bus
+from gryvia_common.bus.permissions import READER
+from gryvia_common.bus.settings import BusSettings
 from gryvia_common.clock import SystemClock
 from gryvia_common.errors import GryviaError, Terminal, Transient
 from gryvia_common.kube.client import Kube
@@ -69,17 +72,21 @@ class Session:
     @asynccontextmanager
     async def bus(self) -> AsyncIterator[Bus]:
         """The bus of GRYVIA_NATS_URL, else of the embedded platform. Terminal when there is neither, or nobody answers."""
-        url = os.environ.get("GRYVIA_NATS_URL") or ""
-        if not url:
-            folder = self._folder()
-            url = (folder.nats_url() if folder and folder.is_running() else None) or ""
-        if not url:
+        async with connected_bus(self._bus_settings(), "gryvia-cli") as bus:
+            yield bus
+
+    def _bus_settings(self) -> BusSettings:
+        """On the embedded platform as the user that may read events and nothing else."""
+        if os.environ.get("GRYVIA_NATS_URL"):
+            return BusSettings()
+        folder = self._folder()
+        url = folder.nats_url() if folder and folder.is_running() else None
+        if folder is None or url is None:
             raise Terminal(
                 "no platform runs in this folder and GRYVIA_NATS_URL is not set; run `gryvia up`, or name the NATS server",
                 reason="NoBus",
             )
-        async with connected_bus(url, "gryvia-cli") as bus:
-            yield bus
+        return settings_of(folder.bus_passwords, url, READER)
 
     def _folder(self) -> PlatformFolder | None:
         """The embedded platform that the options mean; None for any other cluster."""

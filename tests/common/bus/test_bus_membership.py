@@ -16,6 +16,7 @@ from gryvia_common.bus.connection import Bus, BusSettings
 from gryvia_common.bus.jetstream import call
 from gryvia_common.bus.leases import NatsLeases
 from gryvia_common.bus.membership import Membership
+from gryvia_common.bus.streams import CLAIMS_STREAM, MEMBERS_STREAM
 from gryvia_common.bus.subjects import PARTITIONS
 from gryvia_common.clock import SystemClock
 from gryvia_common.errors import Conflict, Gone
@@ -60,6 +61,7 @@ async def replica(nats_url: str) -> AsyncIterator[MakeReplica]:
 
     async def make(name: str, ttl: float = 12.0) -> Replica:
         bus = await Bus.connect(BusSettings(url=nats_url, storage="memory"), name=name, clock=SystemClock())
+        await bus.ensure_streams(ttl)
         made.append(Replica(bus, name, ttl))
         return made[-1]
 
@@ -103,6 +105,7 @@ async def test_a_replica_that_dies_without_a_word_is_replaced_when_its_heartbeat
 
 async def test_leases_come_back_after_a_restart_and_after_a_wipe(own_nats: NatsServer) -> None:
     buses = [await Bus.connect(BusSettings(url=own_nats.url), name=n, clock=SystemClock()) for n in "ab"]
+    await buses[0].ensure_streams()
     first, second = (Replica(bus, bus.link.name, 12.0) for bus in buses)
     await eventually(lambda: dealt(first, second), 5)
     before = first.held
@@ -115,7 +118,8 @@ async def test_leases_come_back_after_a_restart_and_after_a_wipe(own_nats: NatsS
     shutil.rmtree(own_nats.data_dir / "jetstream")
     await own_nats.start(supervise=False)
     await eventually(lambda: first.bus.connected and second.bus.connected, 6)
-    leases = NatsLeases(buses[0], "jobs", 12.0)
+    await buses[0].ensure_streams()  # as the bridge does
+    leases = NatsLeases(buses[0], "jobs")
 
     async def recorded() -> bool:
         with contextlib.suppress(Gone):
@@ -130,13 +134,14 @@ async def test_leases_come_back_after_a_restart_and_after_a_wipe(own_nats: NatsS
 
 
 async def test_the_store_compares_and_sets_and_tells_who_lives(bus: Bus) -> None:
-    leases = NatsLeases(bus, "jobs", 1.0)
+    for bucket in (MEMBERS_STREAM, CLAIMS_STREAM):
+        await call(bus.link, f"STREAM.DELETE.{bucket}")
+    leases = NatsLeases(bus, "jobs")
     with pytest.raises(Gone):
         await leases.live()
     with pytest.raises(Gone):
         await leases.claims()
-    await leases.ensure()
-    await leases.ensure()
+    await bus.ensure_streams(1.0)
     assert await leases.claims() == ({}, 0)
     revision = await leases.write_claims({0: "a/1"}, 0)
     assert await leases.claims() == ({0: "a/1"}, revision)
@@ -155,8 +160,7 @@ async def test_the_store_compares_and_sets_and_tells_who_lives(bus: Bus) -> None
 
 
 async def test_other_services_have_their_own_claims(bus: Bus) -> None:
-    jobs, tuner = NatsLeases(bus, "jobs", 12.0), NatsLeases(bus, "tuner", 12.0)
-    await jobs.ensure()
+    jobs, tuner = NatsLeases(bus, "jobs"), NatsLeases(bus, "tuner")
     await jobs.renew("a/1")
     await jobs.write_claims({0: "a/1"}, 0)
     assert await tuner.live() == frozenset()
@@ -164,8 +168,7 @@ async def test_other_services_have_their_own_claims(bus: Bus) -> None:
 
 
 async def test_the_buckets_read_like_any_kv_bucket(bus: Bus) -> None:
-    leases = NatsLeases(bus, "jobs", 12.0)
-    await leases.ensure()
+    leases = NatsLeases(bus, "jobs")
     await leases.renew("a/1")
     assert (await call(bus.link, "STREAM.INFO.KV_gryvia-members"))["config"]["max_age"] == 12_000_000_000
     keys = await bus.link._client.jetstream().key_value("gryvia-members")

@@ -43,9 +43,6 @@ class FlakyStore:
         self.cut_off = False
         self.poked: Callable[[], None] | None = None
 
-    async def ensure(self) -> None:
-        await self._way()
-
     async def renew(self, member: str) -> None:
         await self._way()
         self.bucket.beats[member] = _now() + TTL

@@ -19,15 +19,18 @@ from gryvia_common.kube.config import KubeSettings
 from gryvia_devcluster.cluster import DevCluster
 from gryvia_devcluster.settings import Settings
 
+LEASE_SECONDS = 3.0
+
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Where everything is, and an admin's client."""
+    """Where everything is, and an admin's client. `nats` is for the service `cards`, `nats_admin` for the test."""
 
     cluster: DevCluster
     kube: Kube
     kube_settings: KubeSettings
     nats: BusSettings
+    nats_admin: BusSettings
 
 
 async def until(condition: Callable[[], Awaitable[bool]], *, seconds: float = 15.0) -> None:
@@ -43,7 +46,9 @@ def until_fixture() -> Callable[..., Awaitable[None]]:
 
 
 @pytest.fixture
-async def surroundings(tmp_path: Path, nats_url: str) -> AsyncIterator[Surroundings]:
+async def surroundings(
+    tmp_path: Path, nats_url: str, nats_as: Callable[[str], BusSettings]
+) -> AsyncIterator[Surroundings]:
     settings = Settings(data_dir=tmp_path / "cluster", node=False)
     async with DevCluster(settings) as cluster:
         kubeconfig = tmp_path / "kubeconfig"
@@ -51,12 +56,12 @@ async def surroundings(tmp_path: Path, nats_url: str) -> AsyncIterator[Surroundi
         kube_settings = KubeSettings(kubeconfig=kubeconfig)
         kube = await Kube.connect(kube_settings, user_agent="test", clock=SystemClock())
         await install_crds(kube, SystemClock())
-        nats = BusSettings(url=nats_url)
-        bridge = asyncio.create_task(
-            run_bridge_service(BridgeSettings(kube=kube_settings, nats=nats, bridge_lease=False), SystemClock())
+        bridge_settings = BridgeSettings(
+            kube=kube_settings, nats=nats_as("bridge"), bridge_lease=False, lease_seconds=LEASE_SECONDS
         )
+        bridge = asyncio.create_task(run_bridge_service(bridge_settings, SystemClock()))
         try:
-            yield Surroundings(cluster, kube, kube_settings, nats)
+            yield Surroundings(cluster, kube, kube_settings, nats_as("cards"), BusSettings(url=nats_url))
         finally:
             bridge.cancel()
             [ended] = await asyncio.gather(bridge, return_exceptions=True)

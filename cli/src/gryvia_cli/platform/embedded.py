@@ -17,6 +17,7 @@ import aiohttp
 
 from gryvia_cli.bus import connected_bus
 from gryvia_cli.nats_server import NatsServer, external_url
+from gryvia_cli.platform.bus_users import make_users, settings_of
 from gryvia_cli.platform.crds import connected, install_crds
 from gryvia_cli.platform.folder import PlatformFolder
 from gryvia_cli.platform.inprocess import run_in_process
@@ -51,7 +52,8 @@ class PlatformOptions:
 
 @dataclass(slots=True)
 class Platform:
-    """A running platform. `services` are the supervised processes, empty when all run in this one."""
+    """A running platform. `nats` is None when it is somebody else's. `services` are the supervised processes, empty when all
+    run in this one."""
 
     folder: PlatformFolder
     cluster: DevCluster
@@ -59,6 +61,10 @@ class Platform:
     nats_url: str
     kube: KubeSettings
     services: dict[str, ServiceProcess] = field(default_factory=dict)
+
+    def bus(self, user: str) -> BusSettings:
+        """How `user` connects. To somebody else's NATS everybody connects as the environment says (`GRYVIA_NATS_*`)."""
+        return BusSettings() if self.nats is None else settings_of(self.folder.bus_passwords, self.nats_url, user)
 
 
 @asynccontextmanager
@@ -98,9 +104,9 @@ async def _start(options: PlatformOptions, clock: Clock, progress: Progress, sta
 async def _start_nats(folder: PlatformFolder, stack: AsyncExitStack) -> tuple[NatsServer | None, str]:
     url = external_url()
     if url:
-        async with connected_bus(url, "gryvia-up"):
+        async with connected_bus(BusSettings(), "gryvia-up"):
             return None, url
-    server = NatsServer(folder.nats_data)
+    server = NatsServer(folder.nats_data, config=make_users(folder.bus_passwords))
     await server.start()
     stack.push_async_callback(server.stop)
     return server, server.url
@@ -127,7 +133,7 @@ def _start_services(platform: Platform, options: PlatformOptions, clock: Clock) 
         if options.processes:
             environment = {
                 "GRYVIA_KUBE_KUBECONFIG": str(folder.kubeconfig.absolute()),
-                "GRYVIA_NATS_URL": platform.nats_url,
+                **_bus_environment(platform.bus(service.name)),
                 "GRYVIA_PORT_FILE": str(port_file.absolute()),
                 **options.environment,
             }
@@ -140,12 +146,23 @@ def _start_services(platform: Platform, options: PlatformOptions, clock: Clock) 
             work = run_in_process(
                 service,
                 kubeconfig=folder.kubeconfig,
-                nats=BusSettings(url=platform.nats_url),
+                nats=platform.bus(service.name),
                 port_file=port_file,
                 clock=clock,
             )
         tasks.append(asyncio.create_task(work, name=f"platform {service.name}"))
     return tasks
+
+
+def _bus_environment(settings: BusSettings) -> dict[str, str]:
+    """Paths only, no secret; what is not given here a process has from our own environment."""
+    if settings.password_file is None:
+        return {"GRYVIA_NATS_URL": settings.url}
+    return {
+        "GRYVIA_NATS_URL": settings.url,
+        "GRYVIA_NATS_USER": settings.user,
+        "GRYVIA_NATS_PASSWORD_FILE": str(settings.password_file.absolute()),
+    }
 
 
 async def _end(tasks: list[asyncio.Task[None]]) -> None:

@@ -47,6 +47,10 @@ class PlatformFolder:
         return self.root / "run"
 
     @property
+    def bus_passwords(self) -> Path:
+        return self.run / "bus"
+
+    @property
     def address_file(self) -> Path:
         return self.run / "platform.json"
 

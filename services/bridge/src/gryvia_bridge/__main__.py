@@ -14,7 +14,13 @@ from gryvia_common.runtime.process import connect, main
 async def run(settings: BridgeSettings, clock: Clock) -> None:
     """Until cancelled."""
     async with connect("bridge", settings, clock) as connected:
-        bridge = Bridge(connected.kube, connected.bus, clock, metrics=BridgeMetrics(connected.registry))
+        bridge = Bridge(
+            connected.kube,
+            connected.bus,
+            clock,
+            metrics=BridgeMetrics(connected.registry),
+            lease_seconds=settings.lease_seconds,
+        )
         connected.health.checks["types"] = lambda: bridge.state.wrong(clock.monotonic())
         identity = f"{settings.replica}-{uuid4().hex[:8]}"
         await run_bridge(bridge, lease=settings.lease, identity=identity)

@@ -25,8 +25,8 @@ from gryvia_bridge.state import BridgeState, TypeState
 from gryvia_bridge.watched import WATCHED, Watched
 from gryvia_common.bus.backoff import Backoff
 from gryvia_common.bus.connection import Bus
-from gryvia_common.bus.jetstream import call, stream_state
-from gryvia_common.bus.streams import OBJECTS
+from gryvia_common.bus.jetstream import stream_state
+from gryvia_common.bus.streams import LEASE_SECONDS, OBJECTS
 from gryvia_common.bus.subjects import SYNC_WILDCARD
 from gryvia_common.clock import Clock
 from gryvia_common.errors import GryviaError
@@ -37,7 +37,8 @@ log = structlog.get_logger(__name__)
 
 @dataclass(slots=True)
 class Bridge:
-    """What a term needs. `state` and `metrics` are for who runs the process."""
+    """What a term needs. `state` and `metrics` are for who runs the process. `lease_seconds`: how long a heartbeat of a
+    service's replica counts."""
 
     kube: Kube
     bus: Bus
@@ -45,6 +46,7 @@ class Bridge:
     watched: Sequence[Watched] = WATCHED
     state: BridgeState = field(default_factory=BridgeState)
     metrics: BridgeMetrics = field(default_factory=lambda: BridgeMetrics(CollectorRegistry()))
+    lease_seconds: float = LEASE_SECONDS
 
     async def term(self) -> None:
         """Publishes until cancelled."""
@@ -74,7 +76,7 @@ class Bridge:
             feeds[watched.plural] = (feed, reflector)
             self.metrics.objects.labels(watched.plural).set_function(feed.living)
             tasks.create_task(reflector.run(), name=f"reflector-{watched.plural}")
-        guard = StreamGuard(self.bus, publisher, feeds, created=created, clock=self.clock)
+        guard = StreamGuard(self._ensure, self.bus, publisher, feeds, created=created, clock=self.clock)
         tasks.create_task(guard.look(), name="stream-look")
         tasks.create_task(guard.compare(), name="stream-compare")
 
@@ -88,17 +90,19 @@ class Bridge:
         while True:
             try:
                 cluster = await Cluster.identify(self.kube)
-                await self.bus.ensure_streams()
+                await self._ensure()
                 if await self._is_foreign(cluster.uid):
                     log.warning("bridge_stream_of_another_cluster", cluster=cluster.uid)
-                    await call(self.bus.link, f"STREAM.DELETE.{OBJECTS}")
-                    await self.bus.ensure_streams()
+                    await self.bus.recreate_objects()
                 return cluster, (await stream_state(self.bus.link, OBJECTS)).created
             except GryviaError as error:
                 if str(error) != said:
                     said = str(error)
                     log.warning("bridge_cannot_start", error=said)
                 await backoff.wait()
+
+    async def _ensure(self) -> None:
+        await self.bus.ensure_streams(self.lease_seconds)
 
     async def _is_foreign(self, cluster: str) -> bool:
         markers = await read_stream(self.bus, SYNC_WILDCARD)

@@ -1,14 +1,14 @@
 """Notices when the stream is not what the bridge put into it, within seconds, and has the types compared anew.
 
-Asked every two seconds and costs NATS one small request: is it the same stream (a wiped server makes a new one), does
-it reach as far as our last acknowledged message (a server may lose those in a power cut), does it hold at least as many
-messages as there are living objects. Every ten minutes the headers are read and compared in full; a list of the API
-server is asked for only when they differ.
+Asked every two seconds and costs NATS a few small requests: are all streams there (what is missing is made anew), is OBJECTS
+the same one (a wiped server has a new one), does it reach as far as our last acknowledged message (a server may lose those
+in a power cut), does it hold at least as many messages as there are living objects. Every ten minutes the headers are read
+and compared in full; a list of the API server is asked for only when they differ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Never
 
 import structlog
@@ -20,7 +20,7 @@ from gryvia_common.bus.connection import Bus
 from gryvia_common.bus.jetstream import StreamState, stream_state
 from gryvia_common.bus.streams import OBJECTS
 from gryvia_common.clock import Clock
-from gryvia_common.errors import Gone, GryviaError
+from gryvia_common.errors import GryviaError
 
 log = structlog.get_logger(__name__)
 
@@ -29,10 +29,11 @@ COMPARE = 600.0
 
 
 class StreamGuard:
-    """`created`: the stream the types are being published into."""
+    """`ensure` makes whatever stream or bucket is missing. `created`: the stream the types are being published into."""
 
     def __init__(
         self,
+        ensure: Callable[[], Awaitable[None]],
         bus: Bus,
         publisher: Publisher,
         feeds: Mapping[str, tuple[Feed, Reflector]],
@@ -40,6 +41,7 @@ class StreamGuard:
         created: str,
         clock: Clock,
     ) -> None:
+        self._ensure = ensure
         self._bus = bus
         self._publisher = publisher
         self._feeds = feeds
@@ -78,11 +80,8 @@ class StreamGuard:
                     reflector.relist("differs")
 
     async def _present(self) -> StreamState:
-        try:
-            return await stream_state(self._bus.link, OBJECTS)
-        except Gone:
-            await self._bus.ensure_streams()
-            return await stream_state(self._bus.link, OBJECTS)
+        await self._ensure()
+        return await stream_state(self._bus.link, OBJECTS)
 
     def _wrong(self, state: StreamState, expected: int, reached: int) -> str:
         if state.created != self._created:

@@ -22,7 +22,16 @@ from gryvia_common.bus.link import Link, NoResponders
 from gryvia_common.bus.objects import MESSAGE_ID_HEADER, OP_HEADER, StoredObject, stored_object
 from gryvia_common.bus.pull import Delivery, read_to_end
 from gryvia_common.bus.settings import BusSettings
-from gryvia_common.bus.streams import EVENTS, OBJECTS, ensure_stream, events_config, objects_config
+from gryvia_common.bus.streams import (
+    EVENTS,
+    LEASE_SECONDS,
+    OBJECTS,
+    claims_config,
+    ensure_stream,
+    events_config,
+    members_config,
+    objects_config,
+)
 from gryvia_common.bus.subjects import SYNC_WILDCARD, event_subject
 from gryvia_common.clock import Clock
 from gryvia_common.errors import Conflict, Gone, Transient
@@ -70,10 +79,18 @@ class Bus:
     async def close(self) -> None:
         await self.link.close()
 
-    async def ensure_streams(self) -> None:
-        """Both streams are there and as they must be. Raises Terminal (StreamDrift) or Transient."""
-        await ensure_stream(self.link, objects_config(self.link.settings))
-        await ensure_stream(self.link, events_config(self.link.settings))
+    async def ensure_streams(self, lease_seconds: float = LEASE_SECONDS) -> None:
+        """Both streams and the buckets of the leases are there and as they must be. The bridge does this, nobody else: the
+        others wait. Raises Terminal (StreamDrift) or Transient."""
+        settings = self.link.settings
+        wanted = (
+            objects_config(settings),
+            events_config(settings),
+            members_config(settings, lease_seconds),
+            claims_config(settings),
+        )
+        for config in wanted:
+            await ensure_stream(self.link, config)
 
     async def recreate_objects(self) -> None:
         """An empty OBJECTS stream in place of the present one, for when the cluster behind it is another one. Every
@@ -83,9 +100,9 @@ class Bus:
         await call(self.link, f"STREAM.DELETE.{OBJECTS}")
         for _ in range(_RECREATIONS):
             with contextlib.suppress(Transient):  # while the files of the old one are still being removed
-                return await self.ensure_streams()
+                return await ensure_stream(self.link, objects_config(self.link.settings))
             await self.clock.sleep(0.1)
-        return await self.ensure_streams()
+        return await ensure_stream(self.link, objects_config(self.link.settings))
 
     async def publish(
         self, subject: str, body: bytes, headers: Mapping[str, str], *, expected_sequence: int | None = None

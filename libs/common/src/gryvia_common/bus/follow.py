@@ -4,7 +4,7 @@ Invariant: after `reset` nothing that was known counts until `synced`; between t
 followed types. An interruption is taken up after the last message seen, which in a stream of last states misses
 nothing but what cannot be asked for any more (a tombstone that has expired meanwhile). When that may have happened,
 or when the stream is another one or has lost its end (a wipe, a crash that tore off unsynced messages), everything is
-read again.
+read again. A stream that is missing is waited for: the bridge makes it.
 """
 
 from __future__ import annotations
@@ -82,12 +82,7 @@ class _Follower:
 
     async def run(self, backoff: Backoff) -> Never:
         """One reading, from where the last one ended."""
-        try:
-            state = await stream_state(self.bus.link, OBJECTS)
-        except Gone:
-            # Whoever notices first makes it anew; the bridge fills it.
-            await self.bus.ensure_streams()
-            state = await stream_state(self.bus.link, OBJECTS)
+        state = await stream_state(self.bus.link, OBJECTS)
         if self.cursor is None or not await self._continues(self.cursor, state.created, state.last_sequence):
             self._begin(state.created)
         cursor = self.cursor

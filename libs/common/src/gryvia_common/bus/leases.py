@@ -1,9 +1,9 @@
 """Where leases are kept: heartbeats that expire, claims that are compared and set.
 
-Two KV buckets. `gryvia-members` has a bucket-wide TTL (a per-key TTL is lost on renewal) and one key a replica,
-`<service>.<replica>.<incarnation>`: who lives is read off the list of subjects in one request, answered by the
-stream's leader. `gryvia-claims` holds one document a service. A poke over core NATS says that something changed;
-losing it costs one round of waiting.
+Two KV buckets (see streams). `gryvia-members` has one key a replica, `<service>.<replica>.<incarnation>`: who lives is read
+off the list of subjects in one request, answered by the stream's leader. Who leaves adds a key `….left`, which outlives its
+heartbeat: removing the heartbeat instead would need the right to purge everybody's. `gryvia-claims` holds one document a
+service. A poke over core NATS says that something changed; losing it costs one round of waiting.
 """
 
 from __future__ import annotations
@@ -13,23 +13,19 @@ from typing import Protocol
 
 import orjson
 from nats.aio.msg import Msg
-from nats.js.api import DiscardPolicy, StorageType, StreamConfig
 
 from gryvia_common.bus.connection import Bus
 from gryvia_common.bus.jetstream import call, last_message, stream_state
 from gryvia_common.bus.link import Link
-from gryvia_common.bus.subjects import escape
+from gryvia_common.bus.streams import CLAIMS_STREAM, MEMBERS_STREAM, claims_subject, members_subject
+from gryvia_common.bus.subjects import poke_subject
 from gryvia_common.errors import Conflict, Gone, Transient
 
-MEMBERS_BUCKET = "gryvia-members"
-CLAIMS_BUCKET = "gryvia-claims"
+_LEFT = "left"
 
 
 class LeaseStore(Protocol):
-    """Every method raises Transient when its outcome is unknown, and Gone when the buckets are missing."""
-
-    async def ensure(self) -> None:
-        """The buckets are there."""
+    """Every method raises Transient when its outcome is unknown or nothing can be stored, and Gone when a bucket is missing."""
 
     async def renew(self, member: str) -> None:
         """A heartbeat that counts for the TTL from now."""
@@ -56,34 +52,31 @@ class LeaseStore(Protocol):
 class NatsLeases:
     """The LeaseStore of one service on NATS."""
 
-    def __init__(self, bus: Bus, service: str, ttl: float) -> None:
+    def __init__(self, bus: Bus, service: str) -> None:
         self._link: Link = bus.link
-        self._service = escape(service)
-        self._ttl = ttl
+        self._members = members_subject(service)
+        self._claims = claims_subject(service)
+        self._poke_subject = poke_subject(service)
         self._listening = 0
-
-    async def ensure(self) -> None:
-        for config in (_bucket(self._link, MEMBERS_BUCKET, self._ttl), _bucket(self._link, CLAIMS_BUCKET, 0.0)):
-            wanted = {key: value for key, value in config.as_dict().items() if value is not None}
-            await call(self._link, f"STREAM.CREATE.{config.name}", wanted)
 
     async def renew(self, member: str) -> None:
         await self._put(f"{self._members}.{_member_key(member)}", b"", None)
 
     async def leave(self, member: str) -> None:
-        subject = f"{self._members}.{_member_key(member)}"
-        await call(self._link, f"STREAM.PURGE.KV_{MEMBERS_BUCKET}", {"filter": subject})
+        await self._put(f"{self._members}.{_member_key(member)}.{_LEFT}", b"", None)
 
     async def live(self) -> frozenset[str]:
-        info = await call(self._link, f"STREAM.INFO.KV_{MEMBERS_BUCKET}", {"subjects_filter": f"{self._members}.*.*"})
+        info = await call(self._link, f"STREAM.INFO.{MEMBERS_STREAM}", {"subjects_filter": f"{self._members}.>"})
         subjects = info["state"].get("subjects") or {}
-        return frozenset("/".join(subject.split(".")[-2:]) for subject in subjects)
+        left = {subject.removesuffix(f".{_LEFT}") for subject in subjects if subject.endswith(f".{_LEFT}")}
+        alive = (subject for subject in subjects if subject not in left and not subject.endswith(f".{_LEFT}"))
+        return frozenset("/".join(subject.split(".")[-2:]) for subject in alive)
 
     async def claims(self) -> tuple[dict[int, str], int]:
         try:
-            stored = await last_message(self._link, f"KV_{CLAIMS_BUCKET}", self._claims)
+            stored = await last_message(self._link, CLAIMS_STREAM, self._claims)
         except Gone:
-            await stream_state(self._link, f"KV_{CLAIMS_BUCKET}")  # raises Gone when it is the bucket that is missing
+            await stream_state(self._link, CLAIMS_STREAM)  # raises Gone when it is the bucket that is missing
             return {}, 0
         return {int(part): holder for part, holder in orjson.loads(stored.body).items()}, stored.sequence
 
@@ -106,18 +99,6 @@ class NatsLeases:
         await self._link.subscribe(self._poke_subject, receive)
         self._listening = self._link.generation
 
-    @property
-    def _members(self) -> str:
-        return f"$KV.{MEMBERS_BUCKET}.{self._service}"
-
-    @property
-    def _claims(self) -> str:
-        return f"$KV.{CLAIMS_BUCKET}.{self._service}"
-
-    @property
-    def _poke_subject(self) -> str:
-        return f"gryvia.members.{self._service}"
-
     async def _put(self, subject: str, body: bytes, revision: int | None) -> int:
         headers = None if revision is None else {"Nats-Expected-Last-Subject-Sequence": str(revision)}
         answer = orjson.loads((await self._link.request(subject, body, headers)).data)
@@ -126,24 +107,6 @@ class NatsLeases:
         if answer["error"].get("err_code") in (10071, 10164):
             raise Conflict(f"{subject} is not at revision {revision} any more")
         raise Transient(f"{subject}: {answer['error'].get('description')}")
-
-
-def _bucket(link: Link, name: str, ttl: float) -> StreamConfig:
-    """As any KV client makes one, so that the usual tools can read it."""
-    return StreamConfig(
-        name=f"KV_{name}",
-        description="Gryvia: which replica works on which partition.",
-        subjects=[f"$KV.{name}.>"],
-        max_msgs_per_subject=1,
-        max_age=ttl,
-        discard=DiscardPolicy.NEW,
-        storage=StorageType.FILE if link.settings.storage == "file" else StorageType.MEMORY,
-        num_replicas=link.settings.replicas,
-        duplicate_window=ttl or 120.0,
-        allow_rollup_hdrs=True,
-        deny_delete=True,
-        allow_direct=True,
-    )
 
 
 def _member_key(member: str) -> str:

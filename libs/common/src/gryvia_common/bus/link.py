@@ -30,6 +30,7 @@ _CLOSE_SECONDS = 2.0
 _RECONNECT_SECONDS = (0.1, 0.4)
 _REPLACE_SECONDS = 30.0
 _NO_RESPONDERS = "503"
+_VIOLATION = "permissions violation"
 
 log = structlog.get_logger(__name__)
 
@@ -202,7 +203,7 @@ class Link:
             ping_interval=20,
             max_outstanding_pings=2,
             pending_size=0,
-            inbox_prefix=settings.inbox_prefix,
+            inbox_prefix=settings.inbox,
             tls=settings.ssl_context(),
             user=settings.user or None,
             password=settings.password if settings.user else None,
@@ -267,7 +268,10 @@ class Link:
 
     async def _on_error(self, error: Exception) -> None:
         text = str(error) or type(error).__name__
-        if self.connected and not isinstance(error, UnexpectedEOF | OSError):
+        if _VIOLATION in text.lower():
+            # A request that was refused so gets no answer: without this line it would only be slow.
+            log.error("bus_permission_violation", name=self.name, error=text)
+        elif self.connected and not isinstance(error, UnexpectedEOF | OSError):
             log.warning("bus_error", name=self.name, error=text)
         elif not self.connected and text != self.last_error and not self._closing:
             log.warning("bus_unreachable", name=self.name, servers=self.settings.addresses, error=text)

@@ -45,7 +45,7 @@ class Membership:
     def __init__(
         self, bus: Bus, service: str, replica: str, *, clock: Clock, ttl: float = 12.0, store: LeaseStore | None = None
     ) -> None:
-        self._store = store if store is not None else NatsLeases(bus, service, ttl)
+        self._store = store if store is not None else NatsLeases(bus, service)
         self._service = service
         self._replica = escape(replica)
         self._clock = clock
@@ -82,7 +82,6 @@ class Membership:
             await self._leave()
 
     async def _beat(self) -> Never:
-        await self._ensure()
         while True:
             if self._lapsed:
                 # The old name must not live again, or its claims would count again while another takes them: first a
@@ -94,8 +93,7 @@ class Membership:
             try:
                 await self._store.renew(member)
             except (Transient, Gone, Terminal) as error:
-                await self._mend(error)
-                await self._clock.sleep(_RETRY)
+                await self._failed(error)
                 continue
             await self._confirm(member, sent)
             await self._first_of(self._hurry, self._renew_every)
@@ -130,8 +128,7 @@ class Membership:
             except Conflict:
                 self._look.set()  # somebody else wrote first: look again, at once
             except (Transient, Gone, Terminal) as error:
-                await self._mend(error)
-                await self._clock.sleep(_RETRY)
+                await self._failed(error)
 
     async def _wait_for_a_reason(self) -> None:
         """A poke, the next round, the end of the lease, or of the quiet after a wipe, whichever comes first."""
@@ -211,17 +208,14 @@ class Membership:
         self._member = self._new_member()
         self._valid_until = _NEVER
 
-    async def _mend(self, error: Exception) -> None:
+    async def _failed(self, error: Exception) -> None:
+        """Says so once, and waits: a bucket that is missing comes back by the bridge."""
         if not self._failing:
             log.warning("lease_store_unreachable", service=self._service, error=str(error))
         self._failing = True
-        await self._ensure()
-
-    async def _ensure(self) -> None:
-        with contextlib.suppress(Transient, Gone, Terminal):
-            await self._store.ensure()
-            self._hurry.set()
-            self._look.set()
+        await self._clock.sleep(_RETRY)
+        self._hurry.set()
+        self._look.set()
 
     async def _poke(self) -> None:
         with contextlib.suppress(Transient):

@@ -27,7 +27,9 @@ class BusSettings(BaseSettings):
     tls_ca: FilePath | None = Field(default=None, description="CA bundle that signs the server's certificate.")
     tls_cert: FilePath | None = Field(default=None, description="Client certificate.")
     tls_key: FilePath | None = Field(default=None, description="Client key.")
-    inbox_prefix: str = Field(default="_INBOX", description="Prefix of reply subjects, for per-user permissions.")
+    inbox_prefix: str = Field(
+        default="", description="Prefix of reply subjects; empty for _INBOX_<user>, the user's own."
+    )
     replicas: int = Field(default=1, ge=1, le=5, description="Copies of each stream in a NATS cluster.")
     storage: Literal["file", "memory"] = Field(default="file", description="Where streams are kept.")
     events_max_age: timedelta = Field(
@@ -44,6 +46,11 @@ class BusSettings(BaseSettings):
         """The servers without what a URL may hold of credentials: for the log."""
         return [server.rpartition("@")[2].removeprefix("nats://") for server in self.servers]
 
+    @property
+    def inbox(self) -> str:
+        """Where answers come in. Each user may listen below its own prefix only."""
+        return self.inbox_prefix or inbox_of(self.user)
+
     def password(self) -> str:
         return self.password_file.read_text().strip() if self.password_file else ""
 
@@ -55,3 +62,8 @@ class BusSettings(BaseSettings):
         if self.tls_cert is not None:
             context.load_cert_chain(self.tls_cert, self.tls_key)
         return context
+
+
+def inbox_of(user: str) -> str:
+    """The prefix of a user's reply subjects; NATS' own default without a user."""
+    return f"_INBOX_{user}" if user else "_INBOX"

@@ -1,9 +1,10 @@
-"""The two streams, and the rule for a stream that is not as it must be.
+"""The two streams and the two buckets of the leases, and the rule for a stream that is not as it must be.
 
 OBJECTS keeps one message a subject: it is the last known set. Its duplicate window is one second, not minutes:
 publishes there are compare-and-set, which already recognises a repeat (the check comes before the dedupe), and a
 longer window would drop the very republish that heals a purged stream. EVENTS keeps everything for a week and
-recognises a repeated event for twenty minutes.
+recognises a repeated event for twenty minutes. The buckets are KV buckets as any client makes them, so that the usual
+tools can read them: MEMBERS has a TTL for all its keys (a TTL a key is lost on renewal), CLAIMS keeps one document a service.
 
 Ensuring is idempotent. What the platform's correctness rests on is put back (and logged); what an operator may choose
 (age, replicas, storage, size) is left alone. A stream that cannot be mended is a Terminal error that names the field.
@@ -21,13 +22,19 @@ from nats.js.api import DiscardPolicy, RetentionPolicy, StorageType, StreamConfi
 from gryvia_common.bus.jetstream import call, stream_state
 from gryvia_common.bus.link import Link
 from gryvia_common.bus.settings import BusSettings
-from gryvia_common.bus.subjects import EVENTS_WILDCARD, OBJECTS_WILDCARD, SYNC_WILDCARD
+from gryvia_common.bus.subjects import EVENTS_WILDCARD, OBJECTS_WILDCARD, SYNC_WILDCARD, escape
 from gryvia_common.errors import Gone, Terminal
 
 OBJECTS = "OBJECTS"
 EVENTS = "EVENTS"
+MEMBERS_BUCKET = "gryvia-members"
+CLAIMS_BUCKET = "gryvia-claims"
+MEMBERS_STREAM = f"KV_{MEMBERS_BUCKET}"
+CLAIMS_STREAM = f"KV_{CLAIMS_BUCKET}"
+LEASE_SECONDS = 12.0
 
 _ESSENTIAL = ("subjects", "retention", "discard", "max_msgs_per_subject", "allow_direct", "allow_msg_ttl")
+_BUCKET_ESSENTIAL = (*_ESSENTIAL, "max_age", "duplicate_window")
 
 log = structlog.get_logger(__name__)
 
@@ -62,6 +69,24 @@ def events_config(settings: BusSettings) -> StreamConfig:
         duplicate_window=min(1200.0, settings.events_max_age.total_seconds()),
         allow_direct=True,
     )
+
+
+def members_config(settings: BusSettings, lease_seconds: float) -> StreamConfig:
+    """`lease_seconds`: how long a heartbeat counts, for every service alike."""
+    return _bucket(settings, MEMBERS_BUCKET, lease_seconds)
+
+
+def claims_config(settings: BusSettings) -> StreamConfig:
+    return _bucket(settings, CLAIMS_BUCKET, 0.0)
+
+
+def members_subject(service: str) -> str:
+    """Below it is one key a replica."""
+    return f"$KV.{MEMBERS_BUCKET}.{escape(service)}"
+
+
+def claims_subject(service: str) -> str:
+    return f"$KV.{CLAIMS_BUCKET}.{escape(service)}"
 
 
 async def ensure_stream(link: Link, wanted: StreamConfig) -> None:
@@ -103,8 +128,26 @@ async def _mend(link: Link, present: Mapping[str, Any], config: Mapping[str, Any
 
 def essential_drift(present: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
     """Field to (what it is, what it must be)."""
+    essential = _BUCKET_ESSENTIAL if str(wanted["name"]).startswith("KV_") else _ESSENTIAL
     return {
         field: (present.get(field), wanted[field])
-        for field in _ESSENTIAL
+        for field in essential
         if field in wanted and present.get(field) != wanted[field]
     }
+
+
+def _bucket(settings: BusSettings, name: str, ttl: float) -> StreamConfig:
+    return StreamConfig(
+        name=f"KV_{name}",
+        description="Gryvia: which replica works on which partition.",
+        subjects=[f"$KV.{name}.>"],
+        max_msgs_per_subject=1,
+        max_age=ttl,
+        discard=DiscardPolicy.NEW,
+        storage=StorageType(settings.storage),
+        num_replicas=settings.replicas,
+        duplicate_window=ttl or 120.0,
+        allow_rollup_hdrs=True,
+        deny_delete=True,
+        allow_direct=True,
+    )

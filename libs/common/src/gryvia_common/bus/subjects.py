@@ -93,6 +93,11 @@ def events_filter(noun: str = "*", verb: str = "*") -> str:
     return f"gryvia.event.{noun if noun == '*' else escape(noun)}.{verb if verb == '*' else escape(verb)}.>"
 
 
+def poke_subject(service: str) -> str:
+    """Core NATS: some replica of the service has written something about its leases. Losing it costs one round of waiting."""
+    return f"gryvia.members.{escape(service)}"
+
+
 def escape(text: str) -> str:
     """One token for any text that is not empty."""
     if not text:

@@ -2,6 +2,7 @@
 
 Invariant: each event is handed on at most once (by id, among the last ten thousand) and none is skipped while the
 stream keeps it: an interruption is taken up after the last one seen, a stream made anew is read from its beginning.
+A stream that is missing is waited for.
 """
 
 from __future__ import annotations
@@ -74,11 +75,7 @@ class _EventReader:
                     log.warning("bus_events_fail", filters=self.filters, error=str(error))
 
     async def _run(self, backoff: Backoff) -> Never:
-        try:
-            state = await stream_state(self.bus.link, EVENTS)
-        except Gone:
-            await self.bus.ensure_streams()
-            state = await stream_state(self.bus.link, EVENTS)
+        state = await stream_state(self.bus.link, EVENTS)
         if not self.created:
             start = self._first_start()
             # From here on "new" means after this sequence, also when the first consumer dies before its first message.

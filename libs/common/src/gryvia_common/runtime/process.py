@@ -21,7 +21,7 @@ from pydantic import ValidationError
 
 from gryvia_common.bus.connection import Bus
 from gryvia_common.clock import Clock, SystemClock
-from gryvia_common.errors import Terminal, Transient
+from gryvia_common.errors import Terminal
 from gryvia_common.kube.client import Kube
 from gryvia_common.runtime.health import Health, serve_health
 from gryvia_common.runtime.logs import configure_logs
@@ -65,7 +65,6 @@ async def connect(name: str, settings: ProcessSettings, clock: Clock) -> AsyncIt
             try:
                 health.checks["bus"] = lambda: "" if bus.connected else "not connected to NATS"
                 gauge(registry, "gryvia_bus_connected", "1 while connected to NATS", lambda: float(bus.connected))
-                await _ensure_streams(bus, clock, log)
                 yield Connected(name, kube, bus, clock, health, registry, metrics)
             finally:
                 await bus.close()
@@ -98,17 +97,3 @@ async def _until_signalled(body: Awaitable[None]) -> None:
     except asyncio.CancelledError:
         # Ours: nobody else cancels the service's own task.
         return
-
-
-async def _ensure_streams(bus: Bus, clock: Clock, log: structlog.typing.FilteringBoundLogger) -> None:
-    said = False
-    while True:
-        try:
-            await bus.ensure_streams()
-        except Transient as error:
-            if not said:
-                log.warning("the streams are not there yet, trying on", error=str(error))
-            said = True
-            await clock.sleep(1.0)
-        else:
-            return
