@@ -99,3 +99,40 @@ def test_somebody_elses_server_is_taken_from_the_environment() -> None:
 
 async def _quiet(_: Exception) -> None:
     """The outage is the point of the test."""
+
+
+async def test_a_damaged_store_is_put_aside_and_the_server_starts_empty(tmp_path: Path) -> None:
+    server = NatsServer(tmp_path)
+    await server.start(supervise=False)
+    client = await nats.connect(server.url)
+    await client.jetstream().add_stream(name="S", subjects=["s"])
+    await client.close()
+    await server.stop()
+    for file in server.store.rglob("*"):
+        if file.is_file():
+            file.write_bytes(os.urandom(3000))
+    await server.start(supervise=False)
+    client = await nats.connect(server.url)
+    assert await client.jsm().streams_info() == []
+    await client.close()
+    await server.stop()
+    assert (tmp_path / "jetstream.damaged").is_dir()
+
+
+async def test_without_keeping_a_start_forgets_what_streams_held(tmp_path: Path) -> None:
+    server = NatsServer(tmp_path)
+    await server.start(supervise=False)
+    client = await nats.connect(server.url)
+    await client.jetstream().add_stream(name="S", subjects=["s"])
+    await client.close()
+    await server.stop()
+    await server.start(supervise=False, keep=False)
+    client = await nats.connect(server.url)
+    assert await client.jsm().streams_info() == []
+    await client.close()
+    await server.stop()
+
+
+async def test_ctrl_c_in_the_terminal_does_not_reach_it(own_nats: NatsServer) -> None:
+    assert own_nats.pid is not None
+    assert os.getpgid(own_nats.pid) != os.getpgid(0)
