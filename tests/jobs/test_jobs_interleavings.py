@@ -115,6 +115,10 @@ def life(make: Any) -> type[RuleBasedStateMachine]:
             self.c.edit(**change)
 
         @rule()
+        def somebody_labels_a_queue(self):
+            self.c.job["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "q"}
+
+        @rule()
         def somebody_deletes_the_workload(self):
             for resource in (JOBS, STATEFUL_SETS):
                 for name in list(self.c.children[resource]):

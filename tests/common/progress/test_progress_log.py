@@ -146,6 +146,12 @@ def test_a_runner_that_fails_ends_the_wait_as_well():
     assert (progress.unread, progress.error) == (False, "boom")
 
 
+def test_a_runner_that_fails_while_the_container_runs_is_tried_again():
+    progress = follow_log(world(error="boom"), pod(), PATTERNS, NOW)
+    assert progress.action is not None
+    assert progress.error == ""
+
+
 def test_other_errors_are_not_swallowed():
     with pytest.raises(Conflict):
         read(Api(error=Conflict("no such answer")), pod())

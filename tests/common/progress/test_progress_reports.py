@@ -121,6 +121,7 @@ def test_an_unfinished_line_waits_for_its_end():
     data = b"2026-03-01T00:00:00.5Z whole\n2026-03-01T00:00:01Z ha"
     assert new_lines(data, None, cut=False, ended=False)[0] == ["whole"]
     assert new_lines(data, None, cut=False, ended=True)[0] == ["whole", "ha"]
+    assert new_lines(data, None, cut=True, ended=True)[0] == ["whole"], "the rest of the line is in the next answer"
 
 
 def test_lines_written_at_the_same_time_are_told_apart_by_their_number():
