@@ -1,6 +1,6 @@
 # The habits of the project. Every target installs what it needs into this clone first.
 .DEFAULT_GOAL := help
-.PHONY: help install demo up test lint types crds docs bench clean
+.PHONY: help install demo up test lint types crds docs bench kube-tools test-kube clean
 ARGS ?=
 ONLY ?=
 BIN := .venv/bin
@@ -39,6 +39,12 @@ docs: install ## docs/events.md and docs/asyncapi.yaml from the event classes, a
 
 bench: install ## one JSON object a line for every measure; ONLY=name runs one
 	@$(BIN)/python -m bench $(ONLY)
+
+kube-tools: ## etcd and the Kubernetes control plane, built from their Go modules (minutes once, then nothing)
+	@sh tools/kube_tools.sh
+
+test-kube: install kube-tools ## the conformance tests and the services on a real API server
+	@GRYVIA_TEST_KUBE=1 $(BIN)/pytest tests/conformance tests/kube $(ARGS)
 
 clean: ## what was installed and what a platform left
 	rm -rf .venv .tools .gryvia

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any
 
 from tools.realcluster.http import MERGE, Answer, Events, Http, Refused
-from tools.realcluster.kubelet import LogServer, Tls
+from tools.realcluster.kubelet import LogServer, Tls, Written
 
 Json = dict[str, Any]
 
@@ -194,7 +194,8 @@ class SimulatedNode:
             await asyncio.sleep(fate.start)
             started, address = _now(), _address(next(self._addresses))
             if self._logs:
-                self._logs.texts[(pod["metadata"]["namespace"], pod["metadata"]["name"])] = fate.log
+                place = (pod["metadata"]["namespace"], pod["metadata"]["name"])
+                self._logs.written[place] = Written(datetime.now(UTC), fate.log)
             await self._write(uid, _running(pod, fate, attempt, started, address))
             if fate.run is None:
                 return

@@ -157,7 +157,7 @@ def _walk(node: Any, ranks: dict[str, str]) -> Any:
         return [_walk(part, ranks) for part in node]
     if not isinstance(node, dict):
         return node
-    walked = {}
+    walked: Json = {}
     if node.get("kind") == "Status" and len((node.get("details") or {}).get("causes") or ()) > 1:
         node = _in_order(node)
     for key, part in node.items():
