@@ -94,7 +94,7 @@ def _run(kueue: bool, job: Job, found: Workload, queue: str, world: World, now: 
         found = Workload(applies[-1].resource, applies[-1].manifest)
     reported = report(job, found, world, now)
     if reported.unread:
-        return Plan(actions=reported.actions)
+        return Plan(actions=reported.actions, again_at=reported.again_at)
     phase, message = state(job, found)
     if refusal is not None:
         message = _refused(refusal)

@@ -3,16 +3,16 @@
 Only one attempt counts: the newest of the leading pod. The condition MetricsReported says which one the status is about, and
 what stands there is carried on only for that one (after a restart of the service the log is read again, but not all of
 it), so no number of a failed attempt ever becomes the result of the next. A job that ended keeps its phase until the rest
-of its log is read, or cannot be read.
+of its log is read, or cannot be read; for a while also when its Job has been seen to end and its pods have not.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from gryvia_common.kinds.aijob import JobMetrics
-from gryvia_common.kinds.conditions import find_condition
+from gryvia_common.kinds.conditions import find_condition, parse_timestamp
 from gryvia_common.kube.pods import result
 from gryvia_common.kube.workloads import Workload
 from gryvia_common.progress.log import LogProgress, follow_log
@@ -21,20 +21,27 @@ from gryvia_common.runtime.plan import Action
 from gryvia_common.runtime.world import World
 from gryvia_jobs.workload import Job
 
+PATIENCE = timedelta(seconds=60)
+"""How long after its end a job waits for pods that its Job counts and nobody sees: somebody may have deleted them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
     """`source`: what the metrics are of, empty when that is as it was. `unread`: the job has ended and the end of its log is
-    still to come."""
+    still to come; `again_at`: when that is given up, if nothing comes."""
 
     metrics: JobMetrics | None
     source: str
     notes: tuple[str, ...]
     actions: tuple[Action, ...]
     unread: bool
+    again_at: datetime | None = None
 
 
 def report(job: Job, found: Workload, world: World, now: datetime) -> Report:
+    verdict = found.verdict
+    if verdict and verdict.succeeded and found.unseen and now < (last := parse_timestamp(verdict.at) + PATIENCE):
+        return Report(job.status.metrics, "", (), (), unread=True, again_at=last)
     pod = found.lead
     log = follow_log(world, pod, job.spec.metric_patterns or {}, now) if pod else LogProgress()
     ended, cut = result(pod.termination_message if pod else "")
@@ -46,7 +53,7 @@ def report(job: Job, found: Workload, world: World, now: datetime) -> Report:
         source=log.source,
         notes=(*reading.notes, *(note for note in (unread, cut) if note)),
         actions=(log.action,) if log.action else (),
-        unread=found.verdict is not None and log.unread,
+        unread=verdict is not None and log.unread,
     )
 
 

@@ -17,12 +17,14 @@ from pydantic.alias_generators import to_camel
 class DomainEvent(BaseModel):
     """Something that happened to one object. Subclasses set `noun` and `verb` and add their data fields; the
     docstring of the subclass is its documentation. `transition` tells apart events of one verb and generation (a
-    trial's name, an attempt)."""
+    trial's name, an attempt). `once`: it happens once in an object's life for each transition, so its id leaves the
+    generation out: an edit of the spec between two tries of one emit must not make two events of it."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, extra="ignore")
 
     noun: ClassVar[str]
     verb: ClassVar[str]
+    once: ClassVar[bool] = False
 
     namespace: str = Field(description="Namespace of the object.")
     name: str = Field(description="Name of the object.")
@@ -38,9 +40,8 @@ class DomainEvent(BaseModel):
     @property
     def id(self) -> str:
         """Deterministic; never a random number."""
-        return "/".join(
-            part for part in (self.uid, str(self.generation), self.noun, self.verb, self.transition) if part
-        )
+        generation = "" if self.once else str(self.generation)
+        return "/".join(part for part in (self.uid, generation, self.noun, self.verb, self.transition) if part)
 
 
 class JobEvent(DomainEvent):
@@ -57,30 +58,35 @@ class JobStarted(JobEvent):
     """The job runs: its first pod is ready (or its first index has already succeeded)."""
 
     verb: ClassVar[str] = "started"
+    once = True
 
 
 class JobSucceeded(JobEvent):
     """The job ended well; `metrics` holds what it reported last."""
 
     verb: ClassVar[str] = "succeeded"
+    once = True
 
 
 class JobFailed(JobEvent):
     """The job ended badly; `message` says why (BackoffLimitExceeded, DeadlineExceeded, an invalid spec, …)."""
 
     verb: ClassVar[str] = "failed"
+    once = True
 
 
 class JobCancelled(JobEvent):
     """Somebody cancelled the job; its workload is removed, its volume kept."""
 
     verb: ClassVar[str] = "cancelled"
+    once = True
 
 
 class JobRejected(JobEvent):
     """The job was refused (a quota, a policy) and will not run."""
 
     verb: ClassVar[str] = "rejected"
+    once = True
 
 
 class JobPreempted(JobEvent):
@@ -94,6 +100,7 @@ class TrialEvent(DomainEvent):
     `generation` are the tuner's, who speaks for its trials."""
 
     noun: ClassVar[str] = "trial"
+    once = True
 
     tuner: str = Field(description="Name of the tuner the trial belongs to.")
     number: int = Field(description="Number of the trial, from 0.")

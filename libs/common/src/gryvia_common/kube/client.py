@@ -195,12 +195,20 @@ class Kube:
         return await self._json(request)
 
     async def delete(
-        self, resource: Resource, namespace: str, name: str, *, uid: str = "", propagation: str = "Background"
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        *,
+        uid: str = "",
+        version: str = "",
+        propagation: str = "Background",
     ) -> None:
-        """Gone when it is not there, Conflict when the one that is there has another uid."""
+        """Gone when it is not there, Conflict when the one that is there has another uid or resourceVersion."""
         options: Json = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation}
-        if uid:
-            options["preconditions"] = {"uid": uid}
+        if uid or version:
+            conditions = {"uid": uid, "resourceVersion": version}
+            options["preconditions"] = {key: value for key, value in conditions.items() if value}
         await self._transport.call(
             Request(
                 "delete",

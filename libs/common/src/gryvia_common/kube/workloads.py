@@ -73,6 +73,13 @@ class Workload:
         return sum(pod.restarts for pod in self.pods)
 
     @property
+    def unseen(self) -> int:
+        """Pods that the Job counts as succeeded and that are not seen so. Each type comes on a watch of its own: that of the
+        pods may be behind."""
+        succeeded = sum(pod.phase == "Succeeded" for pod in self.pods)
+        return max(int(self._status.get("succeeded") or 0) - succeeded, 0)
+
+    @property
     def retry_limit(self) -> int:
         return int(self._spec.get("backoffLimit") or 0)
 

@@ -7,6 +7,10 @@ until what is asked changes; the status of this pass is then left unwritten, it 
 
 First writes are POSTs and later ones server-side applies: a create cannot overwrite a stranger's object of the same name,
 which is not in the cache because it lacks our label (an apply with force would).
+
+Only what was looked at is deleted: a delete carries the uid and the resourceVersion that the plan was decided on. A view that is
+behind (a late watch, a replica that takes over) may hold a workload that has ended by now for one that runs on; then the delete
+is refused, the child is read, and the next pass decides on what is so.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ from gryvia_common.runtime.cache import ObjectCache
 from gryvia_common.runtime.differences import covers, merge_difference, project
 from gryvia_common.runtime.plan import Apply, Delete, Plan
 from gryvia_common.runtime.recorder import Recorder
-from gryvia_common.runtime.world import Refusal
+from gryvia_common.runtime.world import Refusal, World
 
 REFUSED_FOR = timedelta(seconds=30)
 """A Forbidden may be a quota that is freed or a role that is granted later: it is asked for again after this long."""
@@ -65,14 +69,17 @@ class Executor:
         self._manager = manager
 
     async def carry_out(
-        self, resource: Resource, raw: Json, plan: Plan, memory: Memory, status_keys: frozenset[str]
+        self, resource: Resource, raw: Json, world: World, plan: Plan, memory: Memory, status_keys: frozenset[str]
     ) -> bool:
-        """Make it so; whether anything was changed (then the object deserves another pass at once)."""
+        """Make it so; whether anything was changed (then the object deserves another pass at once). `world`: what the plan
+        was decided on."""
         for event in plan.emit:
             await self._bus.emit(event, source=self._manager, at=self._clock.now())
         changed = False
         for delete in plan.delete:
-            changed |= await self._delete(delete, memory)
+            seen = (child for child in world.children(delete.resource) if uid_of(child) == delete.uid)
+            version = next((str(metadata(child)["resourceVersion"]) for child in seen), "")
+            changed |= await self._delete(delete, memory, version)
         refused = False
         deleting = bool(metadata(raw).get("deletionTimestamp"))
         for apply in () if deleting else plan.apply:
@@ -90,7 +97,8 @@ class Executor:
             changed |= await self._patch_status(resource, raw, plan.status.wire(), status_keys)
         return changed
 
-    async def _delete(self, delete: Delete, memory: Memory) -> bool:
+    async def _delete(self, delete: Delete, memory: Memory, version: str) -> bool:
+        """`version`: of the child as the plan saw it; empty when it is none of the object's children."""
         key = Key(delete.namespace, delete.name)
         now = self._clock.now()
         sent = memory.deleted.get(delete.uid)
@@ -98,16 +106,30 @@ class Executor:
             return False
         try:
             await self._kube.delete(
-                delete.resource, delete.namespace, delete.name, uid=delete.uid, propagation=delete.propagation
+                delete.resource,
+                delete.namespace,
+                delete.name,
+                uid=delete.uid,
+                version=version,
+                propagation=delete.propagation,
             )
-        except (Gone, Conflict):
-            # Not there, or another object lives under the name: what was to go is gone.
-            known = self._cache.get(delete.resource.plural, key)
-            if known is not None and uid_of(known) == delete.uid:
-                self._cache.remove(delete.resource.plural, key, delete.uid, 0)
+        except Gone:
+            self._cache.remove(delete.resource.plural, key, delete.uid, 0)
+        except Conflict:
+            # Newer than what was decided on, or another object under the name: look at it first.
+            await self._read_child(delete.resource, key, delete.uid)
+            return True
         memory.deleted = {uid: at for uid, at in memory.deleted.items() if now - at < DELETED_FOR}
         memory.deleted[delete.uid] = now
         return True
+
+    async def _read_child(self, resource: Resource, key: Key, uid: str) -> None:
+        try:
+            live = await self._kube.get(resource, key.namespace, key.name)
+        except Gone:
+            self._cache.remove(resource.plural, key, uid, 0)
+        else:
+            self._cache.put(resource.plural, live)
 
     async def _apply(self, owner: Json, apply: Apply, memory: Memory) -> str:
         resource, manifest = apply.resource, apply.manifest

@@ -170,10 +170,10 @@ class Reconciler:
             self.give_up(key)
             return "success"
         life = self._life(key, uid_of(raw))
-        plan = await self._plan(key, life, raw)
+        plan, world = await self._plan(key, life, raw)
         if not self._holds(key):
             return "success"
-        changed = await self._executor.carry_out(kind.resource, raw, plan, life.memory, self._status_keys)
+        changed = await self._executor.carry_out(kind.resource, raw, world, plan, life.memory, self._status_keys)
         self.queue.forget(key)
         due = self._actions.want(key, raw, plan.actions)
         if changed:
@@ -192,20 +192,21 @@ class Reconciler:
         self.queue.add(key, after=max(due, 0.001))
         return "requeue_after"
 
-    async def _plan(self, key: Key, life: _Life, raw: Json) -> Plan:
+    async def _plan(self, key: Key, life: _Life, raw: Json) -> tuple[Plan, FixedWorld]:
         now = self._clock.now()
         try:
             obj = parse_object(self.controller.kind, raw)
         except Terminal as error:
-            return self.controller.invalid(raw, str(error), now)
+            return self.controller.invalid(raw, str(error), now), FixedWorld()
         refs = frozenset(self.controller.refs(obj))
         self._refer(key, life, refs)
         world = self._world(key, life, obj, refs)
         if not self.controller.offload:
-            return self.controller.decide(obj, world, now)
+            return self.controller.decide(obj, world, now), world
         loop = asyncio.get_running_loop()
         context = contextvars.copy_context()
-        return await loop.run_in_executor(self._thread, context.run, self.controller.decide, obj, world, now)
+        plan = await loop.run_in_executor(self._thread, context.run, self.controller.decide, obj, world, now)
+        return plan, world
 
     def _world(self, key: Key, life: _Life, obj: Object[Any, Any], refs: frozenset[Ref]) -> FixedWorld:
         owner = (self.controller.kind.plural, obj.namespace, obj.name)
