@@ -10,19 +10,18 @@ import json
 import re
 from collections.abc import Iterator
 
+from gryvia_common.durations import parse_duration
 from gryvia_common.kinds.aijob import GryviaAIJobSpec
 from gryvia_common.kinds.wire import QUANTITY_PATTERN
+from gryvia_common.kube.names import is_dns_label, is_label_value, is_subdomain
 from gryvia_common.kube.resources import STATEFUL_SETS
 from gryvia_common.kube.templates import GPU
 from gryvia_common.kube.workloads import QUEUE_LABEL
 from gryvia_common.progress.patterns import compile_pattern
 from gryvia_jobs.environment import distribution, nodes, overridden
-from gryvia_jobs.workload import DATA_PATH, Job, has_service, seconds, workload_resource
+from gryvia_jobs.workload import DATA_PATH, Job, has_service, workload_resource
 
 _QUANTITY = re.compile(QUANTITY_PATTERN)
-_LABEL_VALUE = re.compile(r"(?=.{1,63}$)[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
-_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
-_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
 
 def problems(job: Job) -> list[str]:
@@ -36,7 +35,7 @@ def without_effect(job: Job, *, kueue: bool) -> list[str]:
 
 
 def _name(job: Job) -> Iterator[str]:
-    if _LABEL.fullmatch(job.name) is None:
+    if not is_dns_label(job.name, any_length=True):
         yield f"metadata.name: {_shown(job.name)} cannot name a pod's host; use lower-case letters, digits and '-' only"
     elif not has_service(job) and (distribution(job.spec) or workload_resource(job.spec) == STATEFUL_SETS):
         yield f"metadata.name: {_shown(job.name)} cannot name a Service; start it with a letter"
@@ -47,7 +46,7 @@ def _fields(spec: GryviaAIJobSpec) -> Iterator[str]:
         yield f"spec.image: {_shown(spec.image)} is not an image; set it to one, for example python:3.11-slim"
     if spec.gpus < 0:
         yield f"spec.gpus: {spec.gpus} is negative; set it to 0 (CPU only) or more"
-    if spec.gpu_type and _LABEL_VALUE.fullmatch(spec.gpu_type) is None:
+    if spec.gpu_type and not is_label_value(spec.gpu_type):
         yield f"spec.gpuType: {_shown(spec.gpu_type)} cannot be the value of a node label; use letters, digits, '-', '_', '.'"
     request = str(spec.storage_request)
     if _QUANTITY.fullmatch(request) is None or not re.search(r"[1-9]", request) or request.startswith("-"):
@@ -58,9 +57,9 @@ def _fields(spec: GryviaAIJobSpec) -> Iterator[str]:
         yield f"spec.retryLimit: {spec.retry_limit} is negative; set it to 0 or more"
     if spec.priority is not None and not 0 <= spec.priority <= 100:
         yield f"spec.priority: {spec.priority} is out of range; set it to a number from 0 to 100"
-    if spec.queue_name and (_SUBDOMAIN.fullmatch(spec.queue_name) is None or len(spec.queue_name) > 63):
+    if spec.queue_name and not is_subdomain(spec.queue_name, longest=63):
         yield f"spec.queueName: {_shown(spec.queue_name)} cannot name a LocalQueue; use lower-case letters, digits, '-' and '.'"
-    if spec.timeout is not None and seconds(spec.timeout) == 0:
+    if spec.timeout is not None and parse_duration(spec.timeout) is None:
         yield f"spec.timeout: {_shown(spec.timeout)} is not a duration; write it like 90m, 24h, 7d or 1d12h"
 
 

@@ -7,8 +7,7 @@ them would no longer fit: `<job>-<index>` is a host name, and a StatefulSet's na
 
 from __future__ import annotations
 
-import re
-
+from gryvia_common.durations import parse_duration
 from gryvia_common.kinds.aijob import AI_JOB, GryviaAIJobSpec, GryviaAIJobStatus
 from gryvia_common.kinds.core import wire_list
 from gryvia_common.kube.children import (
@@ -19,6 +18,7 @@ from gryvia_common.kube.children import (
     partial_manifest,
     template_metadata,
 )
+from gryvia_common.kube.names import is_service_name
 from gryvia_common.kube.objects import Json, is_deleting
 from gryvia_common.kube.pods import JOB_INDEX, SET_INDEX, pods_of
 from gryvia_common.kube.resources import GROUP, JOBS, PODS, PVCS, SERVICES, STATEFUL_SETS, Resource
@@ -37,7 +37,6 @@ JOB_LABEL, TYPE_LABEL = f"{GROUP}/job", f"{GROUP}/type"
 QUEUE_NAME = f"{GROUP}/queue-name"
 STATEFUL_SET_NAME_LIMIT = 52
 PORT = {"name": "master", "protocol": "TCP"}
-_SERVICE_NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 
 
 def observe(job: Job, world: World) -> Workload:
@@ -81,22 +80,12 @@ def local_queue(job: Job, *, kueue: bool) -> str:
 
 def has_service(job: Job) -> bool:
     """A Service's name must start with a letter; a job on one pod that is called 7b-eval does without."""
-    return _SERVICE_NAME.fullmatch(_service_name(job)) is not None
+    return is_service_name(_service_name(job))
 
 
 def frozen_hash(spec: GryviaAIJobSpec) -> str:
     """Of everything but what may change later: `suspend`."""
     return spec_hash(spec.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"suspend"}))
-
-
-_PARTS = re.compile(r"(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?")
-
-
-def seconds(timeout: str) -> int:
-    """90m, 24h, 7d, 1d12h as seconds; 0 for everything else."""
-    match = _PARTS.fullmatch(timeout)
-    parts = match.groups() if match else ()
-    return sum(int(part or 0) * unit for part, unit in zip(parts, (86400, 3600, 60, 1), strict=False))
 
 
 def _batch_job(job: Job, queue: str) -> Json:
@@ -114,7 +103,7 @@ def _batch_job(job: Job, queue: str) -> Json:
         "template": _template(job, name, f"metadata.annotations['{JOB_INDEX}']", "Never"),
     }
     if spec.timeout:
-        body["activeDeadlineSeconds"] = seconds(spec.timeout)
+        body["activeDeadlineSeconds"] = parse_duration(spec.timeout)
     if distributed and distributed.elastic:
         body["successPolicy"] = {"rules": [{"succeededCount": distributed.elastic.min_nodes}]}
     return _manifest(job, JOBS, name, body, {QUEUE_LABEL: queue} if queue else {})
