@@ -86,6 +86,10 @@ def test_many_parameters_become_one_column_that_wraps() -> None:
     assert all(f"parameter_{number}=0.1235" in "".join(lines).replace(" ", "") for number in range(14))
 
 
+def test_brackets_in_a_message_are_shown_as_they_are() -> None:
+    assert "no such file [data]" in shown([trial(0, "Failed", message="no such file [data]")], 200)[1]
+
+
 def test_what_is_piped_has_no_trailing_blanks_and_no_colour() -> None:
     lines = shown(RECORDS, 250, terminal=False)
     assert len(lines) == 4

@@ -38,7 +38,7 @@ class Running:
         state: Json = {}
         try:
             async with asyncio.timeout(seconds):
-                while not wanted(state := await read()):  # noqa: ASYNC110  the API is asked, as a person would
+                while not wanted(state := await read()):
                     await asyncio.sleep(0.05)
         except TimeoutError as error:
             raise AssertionError(f"not as wanted after {seconds:.0f} s: {state.get('status')}") from error

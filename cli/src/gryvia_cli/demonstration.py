@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 
 from gryvia_cli.commands.trials import progress_line, read_trials, trials_done
 from gryvia_cli.manifests import read_manifests
-from gryvia_cli.output import show
+from gryvia_cli.output import say, show
 from gryvia_cli.platform.crds import connected
 from gryvia_cli.platform.embedded import Platform, PlatformOptions
 from gryvia_cli.platform.foreground import say_hello, signalled, started
@@ -112,14 +113,14 @@ def _say_result(tuner: Json, records: Sequence[Trial], out: Console) -> None:
     state = tuner["status"]
     show(out, trials_table(tuner, records, out.width))
     if early := stopped_early(records):
-        out.print(early, soft_wrap=True)
-    message = f": {state['message']}" if state.get("message") else ""
-    out.print(f"{metadata(tuner)['name']} {state['phase']}{message}", soft_wrap=True)
+        say(out, early)
+    message = f": {escape(state['message'])}" if state.get("message") else ""
+    say(out, f"{metadata(tuner)['name']} {state['phase']}{message}")
     if best_name(tuner):
         best = state["bestTrial"]
         chosen = ", ".join(f"{key}={value}" for key, value in sorted(best["parameters"].items()))
         metric = tuner["spec"]["objective"]["metricName"]
-        out.print(f"[bold green]best {metric} {best['metricValue']:.4f}[/bold green] with {chosen}", soft_wrap=True)
+        say(out, f"[bold green]best {metric} {best['metricValue']:.4f}[/bold green] with {chosen}")
 
 
 def stopped_early(records: Sequence[Trial]) -> str:

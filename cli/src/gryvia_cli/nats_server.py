@@ -26,6 +26,7 @@ _STOP_SECONDS = 5.0
 _STABLE_SECONDS = 30.0
 _RESTART_SECONDS = (0.2, 10.0)
 _POLL_SECONDS = 0.02
+_DAMAGE = b"checksums do not match"
 
 log = structlog.get_logger(__name__)
 
@@ -65,17 +66,36 @@ class NatsServer:
         return self.data_dir / "nats-server.conf"
 
     @property
+    def store(self) -> Path:
+        return self.data_dir / "jetstream"
+
+    @property
     def pid_file(self) -> Path:
         return self.data_dir / "nats-server.pid"
 
-    async def start(self, *, supervise: bool = True) -> None:
+    async def start(self, *, supervise: bool = True, keep: bool = True) -> None:
         """Returns when JetStream is ready. Raises Terminal when the port is taken or there is no binary. `supervise`:
-        start it again whenever it ends by itself."""
+        start it again whenever it ends by itself. `keep`: what streams held before."""
         await self._end_orphan()
+        if not keep:
+            shutil.rmtree(self.store, ignore_errors=True)
         _check_port(self.port)
+        said = self._log_size()
         await self._spawn()
+        if _DAMAGE in self._said_since(said):
+            await self._begin_anew()
         if supervise:
             self._keeper = asyncio.create_task(self._supervise(), name="nats-server")
+
+    async def _begin_anew(self) -> None:
+        """A stream that the server could not read back is gone, and its file would be in the way of every start. All of it can
+        be made again from the cluster, so it is put aside."""
+        aside = self.data_dir / "jetstream.damaged"
+        log.warning("nats_store_damaged", moved_to=str(aside))
+        await self._end(signal.SIGTERM)
+        shutil.rmtree(aside, ignore_errors=True)
+        self.store.rename(aside)
+        await self._spawn()
 
     async def stop(self) -> None:
         """SIGTERM, so that everything is on disk; SIGKILL when that takes too long."""
@@ -131,8 +151,15 @@ class NatsServer:
         self.data_dir.mkdir(parents=True, exist_ok=True)
         self._write_configuration()
         with self.log_file.open("ab") as output:
+            # A group of its own: Ctrl-C in the terminal is for us, and the server ends when its users have.
             self._process = await asyncio.create_subprocess_exec(
-                _binary(), "-c", str(self.config_file), stdin=asyncio.subprocess.DEVNULL, stdout=output, stderr=output
+                _binary(),
+                "-c",
+                str(self.config_file),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
             )
         await self._until_ready(self._process)
 
@@ -150,7 +177,7 @@ class NatsServer:
                 'server_name: "gryvia"',
                 f'pid_file: "{self.pid_file}"',
                 f"max_payload: {self._max_payload}",
-                f'jetstream {{ store_dir: "{self.data_dir / "jetstream"}" }}',
+                f'jetstream {{ store_dir: "{self.store}" }}',
                 "lame_duck_duration: 30s\nlame_duck_grace_period: 1s",
                 self._extra,
                 "",
@@ -172,6 +199,14 @@ class NatsServer:
         raise Terminal(
             f"nats-server ended with code {process.returncode} at its start: {self._last_words()}", reason="NatsServer"
         )
+
+    def _log_size(self) -> int:
+        return self.log_file.stat().st_size if self.log_file.exists() else 0
+
+    def _said_since(self, offset: int) -> bytes:
+        with self.log_file.open("rb") as file:
+            file.seek(offset)
+            return file.read()
 
     def _last_words(self) -> str:
         lines = self.log_file.read_text(errors="replace").strip().splitlines()

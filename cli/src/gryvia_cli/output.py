@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 from rich.console import Console, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from gryvia_cli.options import Output
 from gryvia_common.kinds.conditions import parse_timestamp
@@ -44,8 +45,14 @@ def print_table(out: Console, headers: Sequence[str], rows: Sequence[Sequence[st
     for header in headers:
         table.add_column(header, overflow="fold", no_wrap=header not in WRAPPED or not out.is_terminal)
     for row in rows:
-        table.add_row(*row)
+        # Texts, so that brackets in a message are no markup.
+        table.add_row(*map(Text, row))
     show(out, table)
+
+
+def say(out: Console, text: str) -> None:
+    """A sentence, broken between words on a terminal and not at all in a file."""
+    out.print(text, soft_wrap=not out.is_terminal)
 
 
 def show(out: Console, renderable: RenderableType) -> None:

@@ -6,6 +6,7 @@ from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Column
 
 
 class StudyProgress:
@@ -15,9 +16,9 @@ class StudyProgress:
         self._out = out
         self._said = ""
         self._live = Progress(
-            BarColumn(bar_width=20),
+            BarColumn(bar_width=12),
+            TextColumn("{task.description}", table_column=Column(no_wrap=True)),
             TimeElapsedColumn(),
-            TextColumn("{task.description}"),
             console=out,
             transient=True,
             disable=not out.is_terminal,
@@ -35,7 +36,8 @@ class StudyProgress:
 
     def show(self, done: int, line: str) -> None:
         """`line` says it in words."""
-        self._live.update(self._task, completed=done, description=line)
+        # The name is in the line above the bar.
+        self._live.update(self._task, completed=done, description=line.partition(": ")[2])
         if line != self._said and not self._out.is_terminal:
             self._out.print(line, soft_wrap=True)
         self._said = line

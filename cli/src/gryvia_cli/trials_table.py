@@ -19,7 +19,6 @@ from gryvia_common.kinds.conditions import parse_timestamp
 from gryvia_common.kinds.trials import trial_number
 from gryvia_common.kube.objects import Json
 
-GAP = 2
 MESSAGE_ROOM = 24
 STYLES = {"Failed": "red", "Stopped": "yellow"}
 
@@ -32,6 +31,7 @@ class _Layout:
     broken: bool = False
     messages: bool = True
     joined: bool = False
+    gap: int = 2
 
 
 LAYOUTS = (
@@ -39,6 +39,7 @@ LAYOUTS = (
     _Layout(digits=4, broken=True),
     _Layout(messages=False),
     _Layout(digits=4, broken=True, messages=False),
+    _Layout(digits=4, broken=True, messages=False, gap=1),
 )
 NARROWEST = _Layout(digits=4, messages=False, joined=True)
 
@@ -53,13 +54,13 @@ def trials_table(tuner: Json, records: Sequence[Trial], width: int) -> Renderabl
     metric = str(((tuner.get("spec") or {}).get("objective") or {}).get("metricName", "metric"))
     best = best_name(tuner)
     layout = next((one for one in LAYOUTS if _needs(one, metric, records) <= width), NARROWEST)
-    table = Table(box=None, pad_edge=False, show_edge=False, header_style="bold", padding=(0, GAP, 0, 0))
+    table = Table(box=None, pad_edge=False, show_edge=False, header_style="bold", padding=(0, layout.gap, 0, 0))
     for header in _headers(layout, metric, records):
         table.add_column(header, no_wrap=header not in ("MESSAGE", "PARAMETERS"), overflow="fold", vertical="bottom")
     for record in records:
         mark = "*" if record.name == best else ""
         style = "bold green" if mark else STYLES.get(record.phase, "")
-        table.add_row(mark, *_cells(layout, record, _names(records)), style=style)
+        table.add_row(mark, *map(Text, _cells(layout, record, _names(records))), style=style)
     if layout.messages:
         return table
     told = [Text(f"trial {trial_number(one.name)}: {one.message}") for one in records if one.message]
@@ -70,10 +71,10 @@ def _needs(layout: _Layout, metric: str, records: Sequence[Trial]) -> int:
     """Columns of the terminal; a message may wrap, but not below a readable width."""
     headers = _headers(layout, metric, records)
     rows = [["", *_cells(layout, record, _names(records))] for record in records]
-    total = -GAP
+    total = -layout.gap
     for number, header in enumerate(headers):
         longest = max([len(row[number]) for row in rows] + [len(part) for part in header.split("\n")] or [0])
-        total += GAP + (min(longest, MESSAGE_ROOM) if header == "MESSAGE" else max(longest, 1))
+        total += layout.gap + (min(longest, MESSAGE_ROOM) if header == "MESSAGE" else max(longest, 1))
     return total
 
 

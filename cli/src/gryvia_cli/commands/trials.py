@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from gryvia_cli.options import Output
-from gryvia_cli.output import console, print_value, show
+from gryvia_cli.output import console, print_value, say, show
 from gryvia_cli.session import Session
 from gryvia_cli.trials_table import best_name, trials_table
 from gryvia_cli.verb import CLUSTER, NAMESPACE, OUTPUT, verb
@@ -31,7 +32,7 @@ async def trials(session: Session, tuner: Annotated[str, typer.Argument(help="Na
     out = console(color=session.color)
     if records:
         show(out, trials_table(obj, records, out.width))
-    out.print(progress_line(obj) + _message(obj), soft_wrap=True)
+    say(out, escape(progress_line(obj) + _message(obj)))
     return 0
 
 

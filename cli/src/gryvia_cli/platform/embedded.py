@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import aiohttp
+import yaml
 
 from gryvia_cli.bus import connected_bus
 from gryvia_cli.nats_server import NatsServer, external_url
@@ -26,13 +27,17 @@ from gryvia_cli.platform.subprocesses import ServiceProcess, end_leftovers
 from gryvia_common.bus.settings import BusSettings
 from gryvia_common.clock import Clock, SystemClock
 from gryvia_common.errors import Terminal
+from gryvia_common.kube.client import Kube
 from gryvia_common.kube.config import KubeSettings
+from gryvia_common.kube.objects import Json
+from gryvia_common.kube.resources import NODES
 from gryvia_devcluster.api.server import PortTaken
 from gryvia_devcluster.cluster import DevCluster
 from gryvia_devcluster.settings import Settings as ClusterSettings
 from gryvia_devcluster.store import DamagedState
 
 READY_SECONDS = 60.0
+NODE_SECONDS = 10.0
 POLL_SECONDS = 0.05
 
 Progress = Callable[[str], None]
@@ -53,7 +58,7 @@ class PlatformOptions:
 @dataclass(slots=True)
 class Platform:
     """A running platform. `nats` is None when it is somebody else's. `services` are the supervised processes, empty when all
-    run in this one."""
+    run in this one; `troubles` says how a service of this process ended last."""
 
     folder: PlatformFolder
     cluster: DevCluster
@@ -61,6 +66,7 @@ class Platform:
     nats_url: str
     kube: KubeSettings
     services: dict[str, ServiceProcess] = field(default_factory=dict)
+    troubles: dict[str, str] = field(default_factory=dict)
 
     def bus(self, user: str) -> BusSettings:
         """How `user` connects. To somebody else's NATS everybody connects as the environment says (`GRYVIA_NATS_*`)."""
@@ -85,29 +91,32 @@ async def _start(options: PlatformOptions, clock: Clock, progress: Progress, sta
     for stale in folder.run.glob("*.port"):
         stale.unlink()
     await end_leftovers(folder.run)
-    nats, nats_url = await _start_nats(folder, stack)
+    nats, nats_url = await _start_nats(options, stack)
     progress("NATS is ready")
     cluster = await _start_cluster(options, stack)
     await cluster.write_kubeconfig(folder.kubeconfig)
     kube = KubeSettings(kubeconfig=folder.kubeconfig)
     async with connected(kube, clock) as client:
         await install_crds(client, clock)
+        await _until_node_ready(client, folder, clock)
     progress(f"the cluster is ready at {cluster.url}")
     folder.write_address(nats_url=nats_url, pid=os.getpid())
     platform = Platform(folder, cluster, nats, nats_url, kube)
     tasks = _start_services(platform, options, clock)
     stack.push_async_callback(_end, tasks)
-    await _until_ready(folder, clock, progress)
+    await _until_ready(platform, clock, progress)
     return platform
 
 
-async def _start_nats(folder: PlatformFolder, stack: AsyncExitStack) -> tuple[NatsServer | None, str]:
+async def _start_nats(options: PlatformOptions, stack: AsyncExitStack) -> tuple[NatsServer | None, str]:
+    folder = options.folder
     url = external_url()
     if url:
         async with connected_bus(BusSettings(), "gryvia-up"):
             return None, url
     server = NatsServer(folder.nats_data, config=make_users(folder.bus_passwords))
-    await server.start()
+    # Without --persist: what was said of objects that are no more.
+    await server.start(keep=options.persist)
     stack.push_async_callback(server.stop)
     return server, server.url
 
@@ -121,6 +130,10 @@ async def _start_cluster(options: PlatformOptions, stack: AsyncExitStack) -> Dev
     )
     try:
         return await stack.enter_async_context(DevCluster(settings))
+    except yaml.YAMLError as error:
+        raise Terminal(
+            f"{options.images} is not valid YAML: {' '.join(str(error).split())}", reason="Images"
+        ) from error
     except (PortTaken, DamagedState, ValueError) as error:
         raise Terminal(str(error), reason=type(error).__name__) from error
 
@@ -148,6 +161,7 @@ def _start_services(platform: Platform, options: PlatformOptions, clock: Clock) 
                 kubeconfig=folder.kubeconfig,
                 nats=platform.bus(service.name),
                 port_file=port_file,
+                troubles=platform.troubles,
                 clock=clock,
             )
         tasks.append(asyncio.create_task(work, name=f"platform {service.name}"))
@@ -171,8 +185,27 @@ async def _end(tasks: list[asyncio.Task[None]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _until_ready(folder: PlatformFolder, clock: Clock, progress: Progress) -> None:
+async def _until_node_ready(kube: Kube, folder: PlatformFolder, clock: Clock) -> None:
+    """Without its node a cluster takes every object and runs nothing."""
+    deadline = clock.monotonic() + NODE_SECONDS
+    while not any(_is_ready(node) for node in await kube.list(NODES)):
+        if clock.monotonic() > deadline:
+            raise Terminal(
+                f"the cluster's node has not started after {NODE_SECONDS:.0f} s; see {folder.logs / 'platform.log'}, "
+                f"and if {folder.cluster_data} is damaged move it away",
+                reason="NotReady",
+            )
+        await asyncio.sleep(POLL_SECONDS)
+
+
+def _is_ready(node: Json) -> bool:
+    conditions = (node.get("status") or {}).get("conditions") or []
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+
+async def _until_ready(platform: Platform, clock: Clock, progress: Progress) -> None:
     """Each service's own /readyz, as a cluster would ask."""
+    folder = platform.folder
     waiting = {service.name for service in SERVICES}
     reasons: dict[str, str] = {}
     deadline = clock.monotonic() + READY_SECONDS
@@ -186,7 +219,8 @@ async def _until_ready(folder: PlatformFolder, clock: Clock, progress: Progress)
             if waiting and clock.monotonic() > deadline:
                 name = min(waiting)
                 raise Terminal(
-                    f"service {name} is not ready after {READY_SECONDS:.0f} s: {reasons[name]}; see {folder.logs}",
+                    f"service {name} is not ready after {READY_SECONDS:.0f} s: "
+                    f"{platform.troubles.get(name, reasons[name])}; see {folder.logs}",
                     reason="NotReady",
                 )
             if waiting:

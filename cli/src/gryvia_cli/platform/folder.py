@@ -116,7 +116,8 @@ class PlatformFolder:
             if error.errno is None:
                 # A time limit, not the file system.
                 raise
-            what = f"{error.strerror}: {error.filename}" if error.filename else str(error)
+            trouble = "is a file, not a folder" if isinstance(error, FileExistsError) else str(error.strerror).lower()
+            what = f"{error.filename}: {trouble}" if error.filename else trouble
             raise Terminal(
                 f"cannot use the folder {self.root}: {what}; move it away or pass --folder", reason="Folder"
             ) from error

@@ -20,9 +20,15 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.5, 10.0
 
 
 async def run_in_process(
-    service: EmbeddedService, *, kubeconfig: Path, nats: BusSettings, port_file: Path, clock: Clock
+    service: EmbeddedService,
+    *,
+    kubeconfig: Path,
+    nats: BusSettings,
+    port_file: Path,
+    troubles: dict[str, str],
+    clock: Clock,
 ) -> None:
-    """Until cancelled."""
+    """Until cancelled. `troubles` says by name how a service ended last."""
     log = structlog.get_logger("platform")
     settings = service.settings_type()(
         kube=KubeSettings(kubeconfig=kubeconfig),
@@ -36,7 +42,9 @@ async def run_in_process(
         try:
             await service.run()(settings, clock)
             log.warning("service ended", service=service.name)
-        except Exception:
+            troubles[service.name] = "it ended by itself"
+        except Exception as error:
+            troubles[service.name] = f"it crashed with {type(error).__name__}: {error}"
             log.exception("service crashed", service=service.name)
         if clock.monotonic() - started > LONGEST_PAUSE:
             pause = FIRST_PAUSE
