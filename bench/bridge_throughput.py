@@ -153,7 +153,7 @@ class Bridge:
 
     async def ready(self) -> None:
         async with aiohttp.ClientSession() as session:
-            while True:
+            while self._process.returncode is None:
                 try:
                     async with session.get(f"{self._url}/readyz") as answer:
                         body = await answer.json()
@@ -166,6 +166,7 @@ class Bridge:
                 except aiohttp.ClientError:
                     pass
                 await asyncio.sleep(0.005)
+        raise RuntimeError(f"the bridge ended with {self._process.returncode}")
 
     async def published(self, session: aiohttp.ClientSession) -> float | None:
         """None while it is not the active one."""
@@ -236,7 +237,7 @@ async def _throughput(bridge: Bridge, server: ByteServer, bus: Bus, count: int) 
     reached = (await _state(bus)).last_sequence + count
     for start in range(0, count, 50):
         server.watch.put_nowait(b"".join(lines[start : start + 50]))
-    while (await _state(bus)).last_sequence < reached:  # noqa: ASYNC110  another process stores them
+    while (await _state(bus)).last_sequence < reached:
         await asyncio.sleep(0.02)
     seconds, cpu, memory = time.monotonic() - began, bridge.cpu() - before, bridge.megabytes()
     lag = await _lags(server, bus)
@@ -257,6 +258,7 @@ async def _lags(server: ByteServer, bus: Bus) -> list[float]:
         arrived.put_nowait(time.perf_counter())
 
     subscription = await bus.link.subscribe(f"gryvia.object.{AI_JOB.plural}.>", receive)
+    await _state(bus)  # a round trip: from here on the server knows the subscription
     lags = []
     for number in range(SAMPLES):
         line = server.change(number)
