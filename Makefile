@@ -33,9 +33,10 @@ types: install ## strict types
 crds: install ## CRDs and the reference pages of the kinds, from the models; ARGS=--check only compares
 	@$(BIN)/python -m gryvia_common.kinds.generate $(ARGS)
 
-docs: install ## docs/events.md and docs/asyncapi.yaml from the event classes, and the pages of the kinds; ARGS=--check only compares
+docs: install ## whatever is generated: CRDs, pages of the kinds and events, what each service may do; ARGS=--check only compares
 	@$(BIN)/python -m gryvia_common.kinds.generate $(ARGS)
 	@$(BIN)/python -m gryvia_common.bus.generate $(ARGS)
+	@$(BIN)/python tools/generate_access.py $(ARGS)
 
 bench: install ## one JSON object a line for every measure; ONLY=name runs one
 	@$(BIN)/python -m bench $(ONLY)

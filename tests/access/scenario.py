@@ -1,0 +1,219 @@
+"""Everything that makes a service send a request of another sort, played once on any API server by an admin's client.
+
+There is no node: pods are said to run and to end by writing their status, so that the same scenario runs on devcluster and on a real
+API server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from gryvia_common.errors import Gone
+from gryvia_common.kinds.aijob import AI_JOB
+from gryvia_common.kinds.autotuner import AUTO_TUNER
+from gryvia_common.kube.client import Kube
+from gryvia_common.kube.objects import Json, annotations_of, is_deleting, labels_of, metadata
+from gryvia_common.kube.resources import CONFIG_MAPS, EVENTS, JOBS, PODS, PVCS, SERVICES, STATEFUL_SETS, Resource
+
+from .guarded_api import Request, until
+
+LONG = 60_000
+TRIALS = 7
+
+
+@dataclass
+class Scenario:
+    """`namespace` is made; nothing in it belongs to anybody else."""
+
+    kube: Kube
+    namespace: str
+    _disturbed: set[str] = field(default_factory=set)
+
+    async def play(self) -> None:
+        await self._collision()
+        await self._job_that_is_suspended()
+        await self._set_that_drifts_and_is_cancelled()
+        await self._job_that_is_rejected()
+        await self._job_that_is_preempted_twice()
+        await self._study()
+
+    async def disturb(self, request: Request) -> None:
+        """Before a status is written for the first time somebody edits the object: the write is a conflict and is decided anew."""
+        service, verb, _, resource, namespace, name = request
+        if (verb, resource) != ("patch", "gryviaautotuners/status") or service in self._disturbed:
+            return
+        self._disturbed.add(service)
+        change = {"metadata": {"annotations": {"touched": "yes"}}}
+        await self.kube.patch(AUTO_TUNER.resource, namespace, name, change)
+
+    async def _collision(self) -> None:
+        stranger = {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": "taken", "namespace": self.namespace},
+            "spec": {
+                "template": {
+                    "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "x"}]},
+                }
+            },
+        }
+        await self.kube.create(JOBS, stranger)
+        await self._submit("taken")
+        await self._until(AI_JOB.resource, "taken", lambda job: "NameCollision" in (_status(job).get("message") or ""))
+
+    async def _job_that_is_suspended(self) -> None:
+        await self._submit("plain", storage="standard")
+        await self._run_pod("plain")
+        await self._until(AI_JOB.resource, "plain", lambda job: _status(job).get("phase") == "Running")
+        await self._change(AI_JOB.resource, "plain", {"spec": {"suspend": True}})
+        await self._until(JOBS, "plain", lambda job: job["spec"].get("suspend") is True)
+
+    async def _set_that_drifts_and_is_cancelled(self) -> None:
+        for name in ("set", "kept"):
+            spread = {"enabled": True, "framework": "pytorch", "backend": "gloo", "nodes": 2}
+            await self._submit(name, workloadKind="statefulset", distributed=spread)
+        sets = await self._owned(STATEFUL_SETS, "set")
+        service = metadata((await self._owned(SERVICES, "set"))[0])["name"]
+        wanted = (await self.kube.get(SERVICES, self.namespace, service))["spec"]["selector"]
+        await self._change(SERVICES, service, {"spec": {"selector": dict.fromkeys(wanted, "drifted")}})
+        await self._until(SERVICES, service, lambda found: found["spec"]["selector"] == wanted)
+        await self._change(AI_JOB.resource, "set", {"metadata": {"annotations": {"gryvia.io/cancel": "true"}}})
+        await self._gone(STATEFUL_SETS, metadata(sets[0])["name"])
+
+    async def _job_that_is_rejected(self) -> None:
+        spread = {"enabled": True, "framework": "pytorch", "backend": "gloo", "nodes": 2}
+        await self._submit("refused", storage="standard", distributed=spread)
+        children = [(r, child) for r in (JOBS, SERVICES, PVCS) for child in await self._owned(r, "refused")]
+        await self._set_phase("refused", "Rejected")
+        for resource, child in children:
+            await self._gone(resource, metadata(child)["name"])
+
+    async def _job_that_is_preempted_twice(self) -> None:
+        await self._submit("preempted")
+        for _ in range(2):
+            await self._until(JOBS, "preempted", lambda job: not is_deleting(job))
+            await self._set_phase("preempted", "Preempted")
+            await self._gone(JOBS, "preempted")
+            await self._until(AI_JOB.resource, "preempted", lambda job: _status(job).get("phase") == "Preempted")
+            await self._set_phase("preempted", "Pending")
+
+        async def counted() -> bool:
+            events = await self.kube.list(EVENTS, self.namespace)
+            return any(event.get("reason") == "Preempted" and event.get("count") == 2 for event in events)
+
+        await until(counted)
+
+    async def _study(self) -> None:
+        """Values so long that few trials fill the status; the last but one reaches the goal while another runs."""
+        study = {
+            "apiVersion": "gryvia.io/v1alpha1",
+            "kind": "GryviaAutoTuner",
+            "metadata": {"name": "study", "namespace": self.namespace},
+            "spec": {
+                "searchAlgorithm": "random",
+                "objective": {"metricName": "score", "direction": "maximize", "goal": 1},
+                "maxTrials": TRIALS,
+                "parallelism": 2,
+                "parameterSpace": [
+                    {"name": "text", "type": "categorical", "values": ["x" * LONG, "y" * LONG]},
+                    {"name": "number", "type": "int", "min": 0, "max": 1000},
+                ],
+                "jobTemplate": {"type": "training", "gpus": 0, "image": "python:3", "command": ["true"]},
+            },
+        }
+        await self.kube.create(AUTO_TUNER.resource, study)
+        for number in range(TRIALS - 1):
+            await self._end_trial(f"study-trial-{number}", "1" if number == TRIALS - 2 else "0")
+        await self._gone(AI_JOB.resource, f"study-trial-{TRIALS - 1}")
+        await self._until(AUTO_TUNER.resource, "study", lambda study: _status(study).get("phase") == "Succeeded")
+        archived = await self._owned(CONFIG_MAPS, "study")
+        assert [metadata(one)["name"] for one in archived] == ["study-trials-0"]
+
+    async def _end_trial(self, name: str, score: str) -> None:
+        await self._until(AI_JOB.resource, name, lambda job: True)
+        await self._change(AI_JOB.resource, name, {"metadata": {"annotations": {"gryvia.io/metric-score": score}}})
+        await self._run_pod(name, ended=True)
+        await self._until(AI_JOB.resource, name, lambda job: _status(job).get("phase") == "Succeeded")
+
+    async def _submit(self, name: str, **spec: object) -> None:
+        job = {
+            "apiVersion": "gryvia.io/v1alpha1",
+            "kind": "GryviaAIJob",
+            "metadata": {"name": name, "namespace": self.namespace},
+            "spec": {"type": "training", "gpus": 0, "image": "python:3", "command": ["true"], **spec},
+        }
+        await self.kube.create(AI_JOB.resource, job)
+
+    async def _set_phase(self, name: str, phase: str) -> None:
+        change = {"status": {"phase": phase}}
+        await self.kube.patch(AI_JOB.resource, self.namespace, name, change, subresource="status")
+
+    async def _change(self, resource: Resource, name: str, change: Json) -> None:
+        await self.kube.patch(resource, self.namespace, name, change)
+
+    async def _run_pod(self, job: str, *, ended: bool = False) -> None:
+        """As a kubelet would say it, of the job's pod."""
+        pod = (await self._owned(PODS, job))[0]
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        state: Json = {"running": {"startedAt": now}}
+        if ended:
+            state = {"terminated": {"exitCode": 0, "startedAt": now, "finishedAt": now, "reason": "Completed"}}
+        container: Json = {
+            "name": pod["spec"]["containers"][0]["name"],
+            "image": "python:3",
+            "imageID": "",
+            "ready": not ended,
+            "restartCount": 0,
+            "state": state,
+        }
+        status = {
+            "phase": "Succeeded" if ended else "Running",
+            "startTime": now,
+            "conditions": [{"type": "Ready", "status": str(not ended), "lastTransitionTime": now}],
+            "containerStatuses": [container],
+        }
+        name = metadata(pod)["name"]
+        await self.kube.patch(PODS, self.namespace, name, {"status": status}, subresource="status")
+
+    async def _owned(self, resource: Resource, owner: str) -> list[Json]:
+        """What belongs to a Gryvia object of this name, as soon as there is anything."""
+        found: list[Json] = []
+
+        async def there() -> bool:
+            listed = await self.kube.list(resource, self.namespace, labels="app.kubernetes.io/managed-by=gryvia")
+            found[:] = [one for one in listed if f"/{owner}/" in annotations_of(one).get("gryvia.io/owner", "")]
+            return bool(found)
+
+        await until(there)
+        assert all(labels_of(one) for one in found)
+        return found
+
+    async def _until(self, resource: Resource, name: str, wanted: Callable[[Json], bool]) -> None:
+        async def reached() -> bool:
+            try:
+                return wanted(await self.kube.get(resource, self.namespace, name))
+            except Gone:
+                return False
+
+        await self._within(reached, f"{resource.kind} {name}")
+
+    async def _gone(self, resource: Resource, name: str) -> None:
+        async def gone() -> bool:
+            try:
+                return is_deleting(await self.kube.get(resource, self.namespace, name))
+            except Gone:
+                return True
+
+        await self._within(gone, f"{resource.kind} {name} to go")
+
+    async def _within(self, condition: Callable[[], Awaitable[bool]], what: str) -> None:
+        try:
+            await until(condition)
+        except TimeoutError as error:
+            raise AssertionError(f"waited in vain for {what}") from error
+
+
+def _status(obj: Json) -> Json:
+    return obj.get("status") or {}
