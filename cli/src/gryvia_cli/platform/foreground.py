@@ -16,6 +16,7 @@ from rich.console import Console
 from gryvia_cli.kubectl import gryvia_command, kubectl_command, short
 from gryvia_cli.platform.embedded import Platform, PlatformOptions, run_platform
 from gryvia_cli.platform.folder import PlatformFolder
+from gryvia_common.bus.permissions import READER
 from gryvia_common.clock import SystemClock
 from gryvia_common.runtime.logs import configure_logs
 
@@ -115,5 +116,14 @@ def say_hello(out: Console, platform: Platform) -> None:
         out.print(f"  {line}", soft_wrap=True)
     if kubectl is None:
         out.print("There is no kubectl here; `make install` puts one into .venv/bin.", soft_wrap=True)
-    out.print(f"NATS is at {platform.nats_url}, logs are in {short(platform.folder.logs)}.", soft_wrap=True)
+    out.print(f"Events for a program of yours: GRYVIA_NATS_URL={_reader_url(platform)}", soft_wrap=True)
+    out.print(f"Logs are in {short(platform.folder.logs)}.", soft_wrap=True)
     out.print("Ctrl-C stops everything.")
+
+
+def _reader_url(platform: Platform) -> str:
+    """For a shell: it reads the password, which is on no screen then."""
+    if platform.nats is None:
+        return platform.nats_url
+    secret = short(platform.folder.bus_passwords / READER)
+    return f"nats://{READER}:$(cat {secret})@{platform.nats_url.removeprefix('nats://')}"
