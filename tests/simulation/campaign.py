@@ -95,6 +95,12 @@ async def _live(plan: Plan) -> Outcome:
     if plan.process:
         sim.processes[plan.process].faults[plan.at] = plan.fault  # type: ignore[assignment]
     await sim.live(scenario.moves, scenario.until)
+    return judged(sim, scenario.until)
+
+
+def judged(sim: Simulation, until: float) -> Outcome:
+    """`until`: from this second on there should be silence."""
+    effects = sim.effects
     created: Counter[str] = Counter()
     deleted: Counter[str] = Counter()
     for change in sim.cluster.log:
@@ -112,7 +118,7 @@ async def _live(plan: Plan) -> Outcome:
         created=+created,
         deleted=+deleted,
         events=frozenset(sim.events) - _starts_of_the_failed(state),
-        late_effects=tuple(what for at, _, what in effects.log if at > scenario.until),
+        late_effects=tuple(what for at, _, what in effects.log if at > until),
         effects=sim.writes_until_settled,
         deliveries={name: process.delivered for name, process in sim.processes.items()},
     )

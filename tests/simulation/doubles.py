@@ -20,6 +20,7 @@ from gryvia_common.bus.events import DomainEvent
 from gryvia_common.errors import Conflict, Gone, Transient
 from gryvia_common.kube.objects import Json, metadata
 from gryvia_common.kube.resources import Resource
+from gryvia_common.runtime.apiserver import ApiServer
 
 THERE, BACK = 0.002, 0.001
 HANG = 30.0
@@ -42,6 +43,9 @@ class Effects:
     faults: dict[int, EffectFault] = field(default_factory=dict)
     count: int = 0
     log: list[tuple[float, str, str]] = field(default_factory=list)
+    away: bool = False
+    refused: int = 0
+    reached: Callable[[float], object] = lambda now: None
 
     async def carry_out(self, who: Replica, what: str, do: Callable[[], Any]) -> Any:
         await asyncio.sleep(THERE)
@@ -84,15 +88,19 @@ class Replica:
 
 @dataclass
 class MemoryKube:
-    """Kube, as far as the runtime and the services use it. `away`: the API server does not answer."""
+    """Kube, as far as the runtime and the services use it. While `effects.away` the API server does not answer."""
 
+    api: ApiServer
     cluster: MemoryCluster
     effects: Effects
     who: Replica
     logs_of: Callable[[str], bytes]
 
+    async def ping(self) -> None:
+        await self._reach("ping")
+
     async def get(self, resource: Resource, namespace: str, name: str) -> Json:
-        await asyncio.sleep(THERE)
+        await self._reach("get")
         return self.cluster.get(resource, namespace, name)
 
     async def create(self, resource: Resource, obj: Json, *, manager: str = "") -> Json:
@@ -131,7 +139,7 @@ class MemoryKube:
         await self._write(f"delete {resource.kind} {name}", do)
 
     async def logs(self, namespace: str, pod: str, **options: Any) -> bytes:
-        await asyncio.sleep(THERE)
+        await self._reach("logs")
         if ("pods", namespace, pod) not in self.cluster.objects:
             raise Gone(f"pod {pod} not found")
         return self.logs_of(pod)
@@ -139,7 +147,16 @@ class MemoryKube:
     async def close(self) -> None:
         return
 
+    async def _reach(self, verb: str) -> None:
+        await asyncio.sleep(THERE)
+        self.effects.refused += self.effects.away
+        self.effects.reached(asyncio.get_running_loop().time())
+        self.api.observe(verb, "", 0 if self.effects.away else 200, THERE)
+        if self.effects.away:
+            raise Transient(f"{verb}: connection refused")
+
     async def _write(self, what: str, do: Callable[[], Any]) -> Any:
+        await self._reach("write")
         return await self.effects.carry_out(self.who, what, do)
 
 

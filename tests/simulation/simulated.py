@@ -23,6 +23,7 @@ from virtual_time import VirtualClock
 
 from gryvia_common.bus.follow import ObjectMessage
 from gryvia_common.kube.objects import Json
+from gryvia_common.runtime.apiserver import ApiServer
 from gryvia_common.runtime.health import Health
 from gryvia_common.runtime.metrics import SharedMetrics
 from gryvia_common.runtime.process import Connected
@@ -62,6 +63,7 @@ class Process:
     lives: int = 0
     shell: Shell | None = None
     held: frozenset[int] = ALL
+    health: Health = field(default_factory=Health)
     _moving: asyncio.Task[None] | None = None
     _deaf: bool = False
     _frozen: bool = False
@@ -91,19 +93,24 @@ class Process:
     def _begin(self, who: Replica) -> tuple[Shell, list[asyncio.Task[None]]]:
         sim = self.sim
         registry = CollectorRegistry()
+        api = ApiServer(sim.clock)
+        kube = MemoryKube(api, sim.cluster, sim.effects, who, sim.node.logs)
+        health = Health({"api": api.wrong})
         connected = Connected(
             name=self.name,
-            kube=MemoryKube(sim.cluster, sim.effects, who, sim.node.logs),  # type: ignore[arg-type]
+            kube=kube,  # type: ignore[arg-type]
             bus=MemoryBus(sim.effects, who, sim.events),  # type: ignore[arg-type]
             clock=sim.clock,
-            health=Health(),
+            health=health,
             registry=registry,
             metrics=SharedMetrics(registry),
+            api=api,
         )
         shell = Shell(self.service(), SETTINGS, connected, InlineExecutor(1), lambda: self.held)
         for reconciler in shell._reconcilers:
             reconciler.queue._random = random.Random(7)
-        return shell, shell.start()
+        self.health = health
+        return shell, [*shell.start(), asyncio.create_task(api.ask(kube.ping))]
 
     def _replay(self, stale: int = 0) -> None:
         """The whole stream, as it was `stale` changes ago; the rest comes LAG seconds later."""

@@ -66,6 +66,11 @@ class Membership:
         """The partitions to work on; empty as soon as the lease may have lapsed."""
         return self._held if self._clock.monotonic() < self._valid_until else frozenset()
 
+    @property
+    def is_valid(self) -> bool:
+        """Whether the lease counts now; a replica may well hold no partition under it."""
+        return self._clock.monotonic() < self._valid_until
+
     async def run(self, *, gained: Gained, release: Release) -> Never:
         """Runs until cancelled. `gained` says what to begin with; `release` is awaited before partitions are given up
         (they are not in `held` any more by then), also on the way out and after a lapse."""

@@ -28,7 +28,9 @@ Lines = list[bytes]
 
 PAGE = 500
 LIST_TIMEOUT = 60.0
+PING_TIMEOUT = 5.0
 MAX_LINE = 32 * 2**20
+_READY = Resource("", "", "readyz", "Status", namespaced=False)
 _METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
@@ -59,6 +61,10 @@ class Kube:
 
     async def close(self) -> None:
         await self._transport.close()
+
+    async def ping(self) -> None:
+        """Returns when the API server says that it is ready; Transient when it does not answer, or says that it is not."""
+        await self._transport.call(Request("ping", _READY, "GET", "/readyz", "", accept="*/*", timeout=PING_TIMEOUT))
 
     async def get(self, resource: Resource, namespace: str, name: str) -> Json:
         """Gone when it is not there."""

@@ -18,6 +18,7 @@ from gryvia_common.clock import Clock
 from gryvia_common.errors import GryviaError
 from gryvia_common.kube.client import Kube
 from gryvia_common.kube.objects import Json
+from gryvia_common.runtime.apiserver import ApiServer
 from gryvia_common.runtime.controller import Runner
 from gryvia_common.runtime.plan import Action
 from gryvia_common.runtime.world import Observation
@@ -48,8 +49,11 @@ class _Known:
 class Actions(Generic[K]):
     """The actions of all objects of one controller. `ended(key)` is called when an object has a new observation."""
 
-    def __init__(self, kube: Kube, clock: Clock, runners: Mapping[str, Runner], ended: Callable[[K], None]) -> None:
+    def __init__(
+        self, kube: Kube, api: ApiServer, clock: Clock, runners: Mapping[str, Runner], ended: Callable[[K], None]
+    ) -> None:
         self._kube = kube
+        self._api = api
         self._clock = clock
         self._runners = runners
         self._ended = ended
@@ -109,12 +113,27 @@ class Actions(Generic[K]):
         known.running[action.key] = task
         return None
 
+    async def _answer(self, context: Context, action: Action) -> object:
+        """What the runner found out. What it found out while the API server was lost is no answer: a log that could not be
+        read then is not a log that cannot be read."""
+        while True:
+            await self._api.answers()
+            before = self._api.failures
+            async with self._slots, asyncio.timeout(TIMEOUT):
+                try:
+                    value = await self._runners[action.name](context, action.arguments)
+                except GryviaError:
+                    if self._api.failures == before or not self._api.away:
+                        raise
+                else:
+                    if self._api.failures == before or not self._api.away:
+                        return value
+
     async def _run(self, key: K, known: _Known, obj: Json, action: Action) -> None:
         previous = known.observations.get(action.key)
         context = Context(self._kube, self._clock, obj, previous.value if previous else None)
         try:
-            async with self._slots, asyncio.timeout(TIMEOUT):
-                value = await self._runners[action.name](context, action.arguments)
+            value = await self._answer(context, action)
             observation = Observation(self._clock.now(), value)
         except (GryviaError, TimeoutError) as error:
             text = str(error) or f"no answer within {TIMEOUT:.0f} s"

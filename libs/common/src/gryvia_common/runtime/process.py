@@ -23,6 +23,7 @@ from gryvia_common.bus.connection import Bus
 from gryvia_common.clock import Clock, SystemClock
 from gryvia_common.errors import Terminal
 from gryvia_common.kube.client import Kube
+from gryvia_common.runtime.apiserver import ApiServer
 from gryvia_common.runtime.health import Health, serve_health
 from gryvia_common.runtime.logs import configure_logs
 from gryvia_common.runtime.metrics import SharedMetrics, gauge
@@ -44,6 +45,7 @@ class Connected:
     health: Health
     registry: CollectorRegistry
     metrics: SharedMetrics
+    api: ApiServer
 
 
 @asynccontextmanager
@@ -57,18 +59,26 @@ async def connect(name: str, settings: ProcessSettings, clock: Clock) -> AsyncIt
         log.info("service started", service=name, replica=settings.replica, port=port)
         if settings.port_file is not None:
             settings.port_file.write_text(f"{port}\n")
-        kube = await Kube.connect(
-            settings.kube, user_agent=f"gryvia-{name}", clock=clock, observe=metrics.observe_request
-        )
+        api = ApiServer(clock)
+        health.checks["api"] = api.wrong
+
+        def observe(verb: str, plural: str, code: int, seconds: float) -> None:
+            metrics.observe_request(verb, plural, code, seconds)
+            api.observe(verb, plural, code, seconds)
+
+        kube = await Kube.connect(settings.kube, user_agent=f"gryvia-{name}", clock=clock, observe=observe)
+        asking = asyncio.create_task(api.ask(kube.ping), name=f"{name} asks for the API server")
         try:
             bus = await Bus.connect(settings.nats, name=f"gryvia-{name}", clock=clock)
             try:
                 health.checks["bus"] = lambda: "" if bus.connected else "not connected to NATS"
                 gauge(registry, "gryvia_bus_connected", "1 while connected to NATS", lambda: float(bus.connected))
-                yield Connected(name, kube, bus, clock, health, registry, metrics)
+                yield Connected(name, kube, bus, clock, health, registry, metrics, api)
             finally:
                 await bus.close()
         finally:
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
             await kube.close()
             log.info("service stopped", service=name)
 

@@ -123,6 +123,14 @@ class WorkQueue(Generic[K]):
         self._schedule(key, delay)
         return delay
 
+    def retry_now(self) -> None:
+        """What kept the keys from succeeding is over: none of them waits for its next try any longer."""
+        for key in list(self._failures):
+            if key in self._timers:
+                self._cancel_timer(key)
+                self.add(key)
+        self._failures.clear()
+
     def failures(self, key: K) -> int:
         return self._failures.get(key, 0)
 

@@ -26,6 +26,7 @@ from gryvia_common.errors import Conflict, Gone, Terminal, Transient
 from gryvia_common.kube.client import Kube
 from gryvia_common.kube.objects import Json, Key, uid_of
 from gryvia_common.runtime.actions import Actions
+from gryvia_common.runtime.apiserver import ApiServer
 from gryvia_common.runtime.cache import Change, ObjectCache
 from gryvia_common.runtime.controller import Controller, Ref
 from gryvia_common.runtime.executor import Executor, Memory
@@ -36,6 +37,7 @@ from gryvia_common.runtime.queue import Priority, WorkQueue
 from gryvia_common.runtime.world import FixedWorld, Object
 
 MAX_STEPS = 25
+NOTABLE = (3, 10, 100)
 AnyController = Controller[Any, Any]
 
 
@@ -57,6 +59,7 @@ class Reconciler:
         controller: AnyController,
         *,
         kube: Kube,
+        api: ApiServer,
         cache: ObjectCache,
         executor: Executor,
         clock: Clock,
@@ -67,6 +70,7 @@ class Reconciler:
         self.controller = controller
         self.queue: WorkQueue[Key] = WorkQueue()
         self._kube = kube
+        self._api = api
         self._cache = cache
         self._executor = executor
         self._clock = clock
@@ -75,7 +79,8 @@ class Reconciler:
         self._thread = thread
         self._lives: dict[Key, _Life] = {}
         self._referring: dict[Ref, set[Key]] = {}
-        self._actions: Actions[Key] = Actions(kube, clock, controller.actions, self.queue.add)
+        self._actions: Actions[Key] = Actions(kube, api, clock, controller.actions, self.queue.add)
+        api.back.append(self.queue.retry_now)
         self._status_keys = status_keys(controller.kind)
         self._idle = asyncio.Event()
         self._log = structlog.get_logger(controller.kind.name)
@@ -120,6 +125,7 @@ class Reconciler:
         """One worker; several may run. Ends only by cancellation."""
         while True:
             key, waited = await self.queue.take()
+            await self._api.answers()
             started = time.perf_counter()
             result = "error"
             try:
@@ -151,17 +157,23 @@ class Reconciler:
             except Gone:
                 return await self._read_again(key)
             except Transient as error:
-                delay = self.queue.retry(key, at_least=error.retry_after or 0.0)
-                self._log.warning("pass failed, will be retried", error=str(error), delay=round(delay, 3))
+                self._retry(key, error)
             except Terminal as error:
-                delay = self.queue.retry(key, at_least=5.0)
+                self.queue.retry(key, at_least=5.0)
                 self._metrics.terminal_errors.inc()
                 self._log.error("pass refused by the API server", error=str(error), reason=error.reason)
             except Exception:  # noqa: BLE001 - The loop guard: one broken object must not stop the others.
-                delay = self.queue.retry(key, at_least=1.0)
+                self.queue.retry(key, at_least=1.0)
                 self._metrics.panics.inc()
                 self._log.exception("pass crashed")
             return "error"
+
+    def _retry(self, key: Key, error: Transient) -> None:
+        """Said when it has failed a few times, and seldom then; an outage of the API server is said once, elsewhere."""
+        delay = self.queue.retry(key, at_least=error.retry_after or 0.0)
+        failures = self.queue.failures(key)
+        if failures in NOTABLE and not self._api.away:
+            self._log.warning("pass fails, will be retried", error=str(error), failures=failures, delay=round(delay, 3))
 
     async def _pass(self, key: Key) -> str:
         kind = self.controller.kind
@@ -235,8 +247,11 @@ class Reconciler:
                 self._cache.remove(kind.plural, key, known, 0)
             self.give_up(key)
             return "success"
-        except (Transient, Terminal) as error:
-            self._log.warning("could not read the object again", error=str(error))
+        except Transient as error:
+            self._retry(key, error)
+            return "error"
+        except Terminal as error:
+            self._log.error("could not read the object again", error=str(error), reason=error.reason)
         self.queue.retry(key)
         return "requeue"
 

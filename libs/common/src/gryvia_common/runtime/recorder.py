@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 import structlog
 
 from gryvia_common.clock import Clock
-from gryvia_common.errors import Conflict, Gone, GryviaError
+from gryvia_common.errors import Conflict, Gone, GryviaError, Transient
 from gryvia_common.kinds.conditions import timestamp
 from gryvia_common.kube.client import Kube
 from gryvia_common.kube.objects import Json, key_of, uid_of
@@ -54,6 +54,8 @@ class Recorder:
                 await self._again(obj, series, now)
             else:
                 await self._first(resource, obj, record, now)
+        except Transient as error:
+            self._log.debug("event not recorded", reason=record.reason, name=str(key_of(obj)), error=str(error))
         except GryviaError as error:
             self._log.warning("event not recorded", reason=record.reason, name=str(key_of(obj)), error=str(error))
 

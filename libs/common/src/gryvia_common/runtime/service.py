@@ -61,6 +61,9 @@ async def run_service(service: Service, settings: ProcessSettings, clock: Clock)
             membership = Membership(
                 connected.bus, service.name, settings.replica, clock=clock, ttl=settings.lease_seconds
             )
+            connected.health.checks["lease"] = lambda: (
+                "" if membership.is_valid else "NATS does not confirm this replica's lease, so it works on nothing"
+            )
             shell = Shell(service, settings, connected, thread, lambda: membership.held)
             await shell.run(membership)
 
@@ -92,6 +95,7 @@ class Shell:
             Reconciler(
                 controller,
                 kube=self._kube,
+                api=connected.api,
                 cache=self._cache,
                 executor=executor,
                 clock=self._clock,
