@@ -69,7 +69,7 @@ def test_the_catalogue_names_every_event_class_once_and_each_is_documented() -> 
 
 
 def test_the_id_is_the_same_whenever_the_same_thing_is_said() -> None:
-    assert trial(3).id == trial(3, value=0.25).id == "5b1/1/trial/completed/search-trial-3"
+    assert trial(3).id == trial(3, value=0.25).id == "5b1/trial/completed/search-trial-3"
     assert trial(3).id != trial(4).id
 
 

@@ -6,8 +6,6 @@ first complete difference is in this very stream, so that a service knows that w
 
 from __future__ import annotations
 
-import asyncio
-
 import structlog
 
 from gryvia_bridge.checkpoint import Checkpoint, Comparison, checkpoint, same
@@ -129,16 +127,5 @@ class Feed:
 
 
 async def read_stream(bus: Bus, subject_filter: str) -> list[StoredObject]:
-    """What the stream holds under the filter. In a task of its own: the bus' reader can swallow a cancellation that
-    meets its clean-up, and a bridge that is told to stop has to stop."""
-
-    async def collect() -> list[StoredObject]:
-        return [stored async for stored in bus.stored_headers(subject_filter)]
-
-    reading = asyncio.ensure_future(collect())
-    try:
-        await asyncio.wait((reading,))
-    finally:
-        reading.cancel()
-        await asyncio.wait((reading,))
-    return reading.result()
+    """What the stream holds under the filter."""
+    return [stored async for stored in bus.stored_headers(subject_filter)]

@@ -25,6 +25,7 @@ from nats.errors import UnexpectedEOF
 
 from gryvia_common.bus.settings import BusSettings
 from gryvia_common.errors import Terminal, Transient
+from gryvia_common.tasks import end_task
 
 _CLOSE_SECONDS = 2.0
 _RECONNECT_SECONDS = (0.1, 0.4)
@@ -84,9 +85,7 @@ class Link:
         self._closing = True
         self._lost()
         if self._keeper is not None:
-            self._keeper.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._keeper
+            await end_task(self._keeper)
         await self._end_client()
 
     async def until_connected(self) -> None:

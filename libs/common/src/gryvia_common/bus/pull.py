@@ -25,6 +25,7 @@ from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 from gryvia_common.bus.jetstream import call
 from gryvia_common.bus.link import Link
 from gryvia_common.errors import GryviaError, Transient
+from gryvia_common.tasks import end_task
 
 _BATCH = 1000
 _BATCH_BYTES = 8 << 20
@@ -104,9 +105,7 @@ async def read_to_end(
             if task.done():
                 task.result()
     finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError, GryviaError):
-            await task
+        await end_task(task)
 
 
 def _config(link: Link, filters: Sequence[str], start: Start, *, headers_only: bool) -> ConsumerConfig:

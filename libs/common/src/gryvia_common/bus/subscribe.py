@@ -8,7 +8,6 @@ A stream that is missing is waited for.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from gryvia_common.bus.pull import Delivery, Start, consume
 from gryvia_common.bus.streams import EVENTS
 from gryvia_common.bus.subjects import events_filter
 from gryvia_common.errors import Gone, Terminal, Transient
+from gryvia_common.tasks import end_task
 
 __all__ = ["ReceivedEvent", "Since", "subscribe_events"]
 
@@ -47,9 +47,7 @@ async def subscribe_events(
         while True:
             yield await queue.get()
     finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+        await end_task(task)
 
 
 @dataclass
