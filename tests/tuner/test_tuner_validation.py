@@ -27,6 +27,7 @@ BAD = {
         {"parameterSpace": [{"name": "x", "type": "int", "min": 0.2, "max": 0.8}]},
         ["(x).min", "no whole number between 0.2 and 0.8"],
     ),
+    "bounds no arithmetic can search": ({"parameterSpace": [{**X, "max": 1e308}]}, ["(x)", "1e+308", "within 1e+100"]),
     "step zero": (
         {"parameterSpace": [{"name": "x", "type": "int", "min": 0, "max": 8, "step": 0}]},
         ["(x).step: 0", "1 or more"],

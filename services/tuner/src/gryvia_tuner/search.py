@@ -7,10 +7,10 @@
               a small step from one of the best, and on all-continuous spaces with enough results CMA-ES (cma.py)
 
 No algorithm repeats a point, and each says None when there is none left. Optuna's TPE does repeat (40 of the 60 points of a
-small space in 60 asks), so its tried candidates are masked out before it picks. The steps near the best are what plain
-TPE lacks early on: regret at 50 trials fell from 0.43 to 0.32 of random search's (bench/tuner_regret.py).
-All randomness comes from seed(uid, number): a restarted service gives the same stream. The model sees at most MODEL_TRIALS
-results (the best and the newest), so that a suggestion costs the same at trial 500 and at trial 20,000.
+small space in 60 asks), so its tried candidates are masked out before it picks. The steps near the best, by lot and among
+TPE's candidates, are what plain TPE lacks early on (bench/tuner_regret.py).
+All randomness comes from seed(uid, number): a restarted service gives the same stream. The model sees MODEL_BEST and MODEL_NEWEST
+results at most, so that a suggestion costs the same at trial 500 and at trial 20,000.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from gryvia_tuner import cma
 from gryvia_tuner.space import Point, Space
 
 STARTUP = 10
-LOCAL = 0.65
-LOCAL_FULL = 50
+LOCAL = 0.25
 LOCAL_BEST = 5
 CMA_FROM = 50
 CMA = 0.35
 CANDIDATES = 64
+CANDIDATES_NEAR = 48
 MODEL_BEST = 50
 MODEL_NEWEST = 200
 DRAWS = 200
@@ -89,19 +89,19 @@ class Search:
         if len(results) < STARTUP:
             return None
         lot = rng.random()
-        local = LOCAL * min(1.0, LOCAL_FULL / len(results))
-        if lot < local:
+        if lot < LOCAL:
             point = _near_the_best(space, rng, results, tried)
             if point is not None:
                 return point
-        elif lot < local + CMA and len(results) >= CMA_FROM and cma.fits(space):
+        elif lot < LOCAL + CMA and len(results) >= CMA_FROM and cma.fits(space):
             return cma.suggest(space, [(one.point, one.value or 0.0) for one in results], CMA_FROM, seed)
-        return self._tpe(space, seed, known, tried)
+        near = [_step(space, rng, _best(results), chance=0.5) for _ in range(CANDIDATES_NEAR)]
+        return self._tpe(space, seed, known, tried, near)
 
-    def _tpe(self, space: Space, seed: int, known: Sequence[Known], tried: Set[Point]) -> Point:
+    def _tpe(self, space: Space, seed: int, known: Sequence[Known], tried: Set[Point], near: Sequence[Point]) -> Point:
         trials = [self._frozen(space, one.point, one.value) for one in known if space.encode(one.point) is not None]
         study = optuna.Study("history", _History(trials))
-        sampler = _Tpe(space, tried, seed)
+        sampler = _Tpe(space, tried, seed, near)
         current = _frozen(space, None, None)
         current.number = len(trials)
         return space.decode(sampler.sample_relative(study, current, space.distributions))
@@ -122,13 +122,22 @@ def fresh(space: Space, rng: np.random.Generator, tried: Set[Point]) -> Point | 
 
 def _near_the_best(space: Space, rng: np.random.Generator, results: Sequence[Known], tried: Set[Point]) -> Point | None:
     """An untried point one small step from one of the best, mostly from the best itself."""
-    best = sorted(results, key=lambda one: one.value or 0.0)[:LOCAL_BEST]
+    best = _best(results)
     for _ in range(30):
-        rank = min(int(rng.geometric(0.8)), len(best)) - 1
-        point = space.neighbour(best[rank].point, rng)
+        point = _step(space, rng, best, chance=0.8)
         if point not in tried:
             return point
     return None
+
+
+def _best(results: Sequence[Known]) -> list[Point]:
+    return [one.point for one in sorted(results, key=lambda one: one.value or 0.0)[:LOCAL_BEST]]
+
+
+def _step(space: Space, rng: np.random.Generator, best: Sequence[Point], chance: float) -> Point:
+    """A small step from one of the best: with this chance from the first, else from the second with it, and so on."""
+    rank = min(int(rng.geometric(chance)), len(best)) - 1
+    return space.neighbour(best[rank], rng)
 
 
 def _next_on_grid(space: Space, last: Point | None, tried: Set[Point]) -> Point | None:
@@ -184,16 +193,21 @@ class _History(InMemoryStorage):
 
 
 class _Tpe(optuna.samplers.TPESampler):
-    """TPE that picks the best candidate among those that were not tried."""
+    """TPE that judges small steps from the best beside its own samples, and picks the best candidate that was not tried."""
 
-    def __init__(self, space: Space, tried: Set[Point], seed: int) -> None:
+    def __init__(self, space: Space, tried: Set[Point], seed: int, near: Sequence[Point]) -> None:
         super().__init__(
             seed=seed, n_startup_trials=0, n_ei_candidates=CANDIDATES, multivariate=True, constant_liar=True
         )
         self._space = space
         self._tried = tried
+        self._near = near
 
     def _compute_acquisition_func(self, samples: Any, mpe_below: Any, mpe_above: Any) -> np.ndarray:
+        """Optuna then takes the candidate with the highest value out of `samples`."""
+        for index, point in enumerate(self._near):
+            for name, value in (self._space.encode(point) or {}).items():
+                samples[name][index] = self._space.distributions[name].to_internal_repr(value)
         values: np.ndarray = super()._compute_acquisition_func(samples, mpe_below, mpe_above)
         for index in np.argsort(-values):
             if self._point(samples, int(index)) not in self._tried:

@@ -20,6 +20,9 @@ from gryvia_tuner.space import Choices, Continuous, Dimension, Integers, Space
 
 GRID_LIMIT = 100_000
 SHOWN_PROBLEMS = 5
+LARGEST_INT = 1e15
+LARGEST_FLOAT = 1e100
+"""Beyond these the models' arithmetic is no longer exact, or not finite."""
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
 
@@ -131,6 +134,9 @@ def _value_problems(path: str, parameter: Parameter) -> Iterator[str]:
     if low >= high:
         yield f"{path}.min: {low:g} must be less than max ({high:g})"
         return
+    limit = LARGEST_INT if parameter.type == "int" else LARGEST_FLOAT
+    if max(abs(low), abs(high)) > limit:
+        yield f"{path}: min {low:g} and max {high:g} must be within {limit:g}; search the exponent instead"
     if parameter.scale == "log" and low <= 0:
         yield f"{path}.min: {low:g} must be above 0 for scale log; raise it or use scale linear"
     if parameter.type == "int":
