@@ -45,7 +45,7 @@ kube-tools: ## etcd and the Kubernetes control plane, built from their Go module
 	@sh tools/kube_tools.sh
 
 test-kube: install kube-tools ## the conformance tests and the services on a real API server
-	@GRYVIA_TEST_KUBE=1 $(BIN)/pytest tests/conformance tests/kube $(ARGS)
+	@GRYVIA_TEST_KUBE=1 $(BIN)/pytest tests/conformance tests/kube tests/access/test_access_real_cluster.py $(ARGS)
 
 clean: ## what was installed and what a platform left
 	rm -rf .venv .tools .gryvia

@@ -6,6 +6,7 @@ API server.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -115,7 +116,7 @@ class Scenario:
                 "searchAlgorithm": "random",
                 "objective": {"metricName": "score", "direction": "maximize", "goal": 1},
                 "maxTrials": TRIALS,
-                "parallelism": 2,
+                "parallelism": 3,
                 "parameterSpace": [
                     {"name": "text", "type": "categorical", "values": ["x" * LONG, "y" * LONG]},
                     {"name": "number", "type": "int", "min": 0, "max": 1000},
@@ -124,8 +125,11 @@ class Scenario:
             },
         }
         await self.kube.create(AUTO_TUNER.resource, study)
-        for number in range(TRIALS - 1):
-            await self._end_trial(f"study-trial-{number}", "1" if number == TRIALS - 2 else "0")
+        for numbers in ((0, 1, 2), (3, 4), (5,)):
+            score = "1" if numbers == (5,) else "0"
+            async with asyncio.TaskGroup() as group:
+                for number in numbers:
+                    group.create_task(self._end_trial(f"study-trial-{number}", score))
         await self._gone(AI_JOB.resource, f"study-trial-{TRIALS - 1}")
         await self._until(AUTO_TUNER.resource, "study", lambda study: _status(study).get("phase") == "Succeeded")
         archived = await self._owned(CONFIG_MAPS, "study")

@@ -74,6 +74,20 @@ async def test_a_foreign_object_in_the_stream_is_found_by_the_comparison(api, bu
     await eventually(gone, 20)
 
 
+async def test_what_is_no_object_over_an_objects_state_is_replaced_by_the_comparison(api, bus, start_bridge):
+    """Such as an answer of JetStream that somebody has sent there: a service may not publish objects, but choose a reply."""
+    await api.put(AIJOBS, "a")
+    await start_bridge(watched=ONE, speed=500.0)
+    await settle(bus, api)
+    await bus.publish(object_subject("gryviaaijobs", partition_of("ns", "a"), "ns", "a"), b"{}", {})
+    assert await held(bus) == {}
+
+    async def replaced() -> bool:
+        return await held(bus) == expected(api)
+
+    await eventually(replaced, 20)
+
+
 async def test_nats_killed_and_started_again_while_changes_go_on(api, kube, own_nats, own_bus, start_bridge):
     await start_bridge(on=own_bus, watched=ONE)
     for number in range(50):
