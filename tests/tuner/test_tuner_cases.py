@@ -148,6 +148,18 @@ def test_a_refused_job_is_a_failed_trial_and_asked_for_once(study):
     assert not cluster.jobs
 
 
+def test_a_template_that_is_always_refused_does_not_use_up_a_thousand_trials(study):
+    cluster = study(maxTrials=1000, parallelism=1)
+    cluster.refuse = lambda resource, manifest: Refusal(
+        resource, manifest["metadata"]["name"], "Invalid", "spec.image: bad"
+    )
+    cluster.settle()
+    assert cluster.phase == "Failed"
+    assert len(cluster.trials) == 10
+    assert "10 trials in a row could not be created" in cluster.message
+    assert "spec.image: bad" in cluster.message
+
+
 def test_a_foreign_job_of_a_trials_name_fails_that_trial_only(study):
     cluster = study(maxTrials=4, parallelism=2)
     cluster.refuse = lambda resource, manifest: (

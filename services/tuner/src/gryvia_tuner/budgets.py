@@ -1,4 +1,4 @@
-"""When a study ends before its trials are used up: goal, early stopping, failures, duration, GPU hours.
+"""When a study ends before its trials are used up: goal, early stopping, failures, refusals, duration, GPU hours.
 
 Every answer is computed anew from the history, never remembered, so that a pass after a crash gives the same one. The
 message names the budget, its limit and what was reached.
@@ -13,6 +13,10 @@ from datetime import datetime, timedelta
 from gryvia_common.kinds.autotuner import GryviaAutoTunerSpec
 from gryvia_common.kinds.conditions import parse_timestamp
 from gryvia_common.kinds.trials import TrialRecord
+from gryvia_tuner.trials import REFUSED
+
+REFUSED_IN_A_ROW = 10
+"""What the API server refuses ten times it will refuse a thousand times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,9 @@ def stop_of(
     failures = sum(record.phase == "Failed" and not record.lost for record in records)
     if spec.max_failed_trials is not None and failures > spec.max_failed_trials:
         return Stop(f"maxFailedTrials {spec.max_failed_trials} exceeded: {failures} trials failed", failed=True)
+    refused = sorted(records, key=lambda record: record.number)[-REFUSED_IN_A_ROW:]
+    if len(refused) == REFUSED_IN_A_ROW and all(record.message.startswith(REFUSED) for record in refused):
+        return Stop(f"{REFUSED_IN_A_ROW} trials in a row could not be created: {refused[-1].message}")
     limit = spec.max_duration_seconds
     if limit is not None and now - started >= timedelta(seconds=limit):
         return Stop(f"maxDurationSeconds {limit} reached")

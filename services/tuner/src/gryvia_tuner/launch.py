@@ -81,7 +81,7 @@ def launch(
         record = TrialRecord(number=number, parameters=space.parameters(point), phase="Pending")
         refusal = world.refusal(AI_JOB.resource, trial_name(tuner.name, number))
         if refusal is not None:
-            record = trials.failed(record, f"the job was refused: {refusal.message}", now)
+            record = trials.failed(record, f"{trials.REFUSED}: {refusal.message}", now)
         else:
             model.append(Known(point, None))
             apply.append(Apply(AI_JOB.resource, trials.manifest(tuner, number, record.parameters), create_only=True))

@@ -28,6 +28,7 @@ from gryvia_common.runtime.world import Object, Refusal
 PARAMETERS = f"{GROUP}/trial-parameters"
 METRIC = f"{GROUP}/metric-"
 LONGEST_MESSAGE = 240
+REFUSED = "the job was refused"
 _NOT_IN_A_KEY = re.compile(r"[^A-Za-z0-9_.-]")
 
 Tuner = Object[GryviaAutoTunerSpec, GryviaAutoTunerStatus]
@@ -68,7 +69,7 @@ def synced(record: TrialRecord, job: Json | None, refusal: Refusal | None, metri
     if not record.active:
         return record
     if job is None:
-        why = f"the job was refused: {refusal.message}" if refusal else "the job is gone: somebody deleted it"
+        why = f"{REFUSED}: {refusal.message}" if refusal else "the job is gone: somebody deleted it"
         return failed(record, why, now)
     status = job.get("status") or {}
     phase = status.get("phase") or ""
