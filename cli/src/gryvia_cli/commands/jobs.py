@@ -27,7 +27,7 @@ from gryvia_common.runtime.parsing import describe
 
 POLL_SECONDS = 0.5
 
-_UNCHECKED = re.compile(r"(, )?<nil>: Invalid value: \"null\": some validation rules were not checked[^,\]]*")
+_UNCHECKED = re.compile(r"(, )?<nil>: Invalid value: \"?null\"?: some validation rules were not checked[^,\]]*")
 
 JobNames = Annotated[list[str], typer.Argument(help="Names of jobs.")]
 
