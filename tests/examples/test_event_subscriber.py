@@ -49,13 +49,13 @@ async def test_it_prints_each_event_and_goes_on_where_it_was(bus: Bus, nats_as: 
     async with asyncio.timeout(30):
         await complete(bus, 1)
         async with subscriber(nats_as("reader").url) as output:
-            assert await output.readline() == b"u/1/trial/completed/search-trial-1 search-trial-1 0.5\n"
+            assert await output.readline() == b"u/trial/completed/search-trial-1 search-trial-1 0.5\n"
             await complete(bus, 2)
-            assert await output.readline() == b"u/1/trial/completed/search-trial-2 search-trial-2 0.5\n"
+            assert await output.readline() == b"u/trial/completed/search-trial-2 search-trial-2 0.5\n"
             await until_acknowledged(bus)
         await complete(bus, 3)
         async with subscriber(nats_as("reader").url) as output:
-            assert await output.readline() == b"u/1/trial/completed/search-trial-3 search-trial-3 0.5\n"
+            assert await output.readline() == b"u/trial/completed/search-trial-3 search-trial-3 0.5\n"
 
 
 async def until_acknowledged(bus: Bus) -> None:
