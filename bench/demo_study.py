@@ -1,8 +1,8 @@
 """The study that `make demo` runs (30 bayesian trials, 4 at once, real training), on a platform of its own.
 
 demo-study: seconds from apply to Succeeded. demo-accuracy: the best trial's validation accuracy.
-platform-memory: resident MB of the platform's process and its nats-server after the study, the users' pods left out, as Linux counts
-them (a page that two processes share counts twice).
+platform-memory: resident MB of the platform's process and all it started (nats-server, the launcher of pods) after the study, when
+the users' pods have ended. A page that two processes share counts twice.
 
     python bench/demo_study.py
 """
@@ -45,8 +45,7 @@ def run() -> Iterable[dict[str, object]]:
                     if "The platform is up" in line:
                         break
                 seconds, tuner = asyncio.run(_study(place / "kubeconfig"))
-                nats = int((place / "nats" / "nats-server.pid").read_text())
-                memory = _resident(process.pid) + _resident(nats)
+                memory = sum(_resident(pid) for pid in (process.pid, *_descendants(process.pid)))
             finally:
                 process.terminate()
                 process.stdout.read()
@@ -69,6 +68,15 @@ async def _study(kubeconfig: Path) -> tuple[float, Json]:
             await asyncio.sleep(0.1)
             tuner = await kube.get(AUTO_TUNER.resource, namespace, name)
         return time.monotonic() - began, tuner
+
+
+def _descendants(pid: int) -> list[int]:
+    """Of all its threads; the pods have ended."""
+    found: list[int] = []
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in map(int, children.read_text().split()):
+            found += [child, *_descendants(child)]
+    return found
 
 
 def _resident(pid: int) -> float:
