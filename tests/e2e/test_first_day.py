@@ -267,3 +267,23 @@ def test_empty_lists_are_lists_and_sentences(up: Terminal) -> None:
     assert json.loads(up.gryvia("queue", "-n", "nobody", "-o", "json").stdout) == []
     assert json.loads(up.gryvia("quota", "-o", "json").stdout) == []
     assert "no quota of a team x" in up.gryvia("quota", "x", code=1).stderr
+
+
+def test_a_job_that_fits_nowhere_waits_in_the_queue_with_the_reason(up: Terminal) -> None:
+    for name, priority in (("low", 1), ("high", 9)):
+        text = JOB.format(name=name, retries=0, script="pass").replace("gpus: 0", f"gpus: 512, priority: {priority}")
+        up.gryvia("submit", "-f", up.file(text), "-n", "default")
+    up.until("job", "low", lambda state: state.get("phase") == "Pending" and bool(state.get("message")))
+    rows = [line.split() for line in up.gryvia("queue").stdout.splitlines()]
+    assert rows[0] == ["POSITION", "NAME", "PRIORITY", "GPUS", "QUEUE", "PHASE", "AGE", "REASON"]
+    assert [row[:4] for row in rows[1:]] == [["1", "high", "9", "512"], ["2", "low", "1", "512"]]
+    assert rows[2][4] == "Pending"
+    assert len(rows[2]) > 6
+    up.gryvia("delete", "job", "low", "high", "--yes")
+
+
+def test_events_of_one_namespace(up: Terminal) -> None:
+    lines = up.gryvia(
+        "-n", "default", "events", "job", "--since", "all", "--limit", "2", "-o", "json"
+    ).stdout.splitlines()
+    assert [json.loads(line)["data"]["namespace"] for line in lines] == ["default", "default"]
