@@ -62,14 +62,20 @@ def tables() -> Iterable[Table]:
 
 def study(table: Table, uid: str) -> tuple[list[float], int]:
     """The best loss after each trial of one sequential study, and how many points came twice."""
-    search, known, tried, last, repeats = Search(), [], set(), None, 0
+    search, repeats = Search(), 0
+    known: list[Known] = []
+    losses: list[float] = []
+    tried: set[Point] = set()
+    last: Point | None = None
     for number in range(TRIALS):
         last = search.suggest("bayesian", table.space, seed(uid, number), seen_by_model(known), tried, last)
         assert last is not None
         repeats += last in tried
         tried.add(last)
-        known.append(Known(last, table.values[table.key_of(last)]))
-    return np.minimum.accumulate([one.value for one in known]).tolist(), repeats
+        losses.append(table.values[table.key_of(last)])
+        known.append(Known(last, losses[-1]))
+    best: list[float] = np.minimum.accumulate(losses).tolist()
+    return best, repeats
 
 
 def run(seeds: int = SEEDS) -> Iterable[dict[str, object]]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import statistics
 import sys
 import time
@@ -105,7 +106,7 @@ def _line(bench: str, value: float, unit: str, goal: float) -> Json:
 
 def _loss(parameters: dict[str, str]) -> float:
     rate = float(parameters["learning_rate"])
-    return abs(np.log10(rate) + 3) + float(parameters["dropout"]) + abs(int(parameters["layers"]) - 9) / 10
+    return abs(math.log10(rate) + 3) + float(parameters["dropout"]) + abs(int(parameters["layers"]) - 9) / 10
 
 
 class _Life:

@@ -33,7 +33,8 @@ PROGRAMS = re.compile(
     r"(make|kubectl|gryvia|\.venv/bin/\w+|python|pip|pytest|helm|docker|export|rm|tail|cat|\w+=\S+ \w+) .+"
 )
 ELSEWHERE = {
-    r"kubectl apply -f crds/": "for a real cluster; the embedded one has the kinds already",
+    r"kubectl (?!.*--kubeconfig)": "for the reader's own cluster: on the embedded one a kubectl line names its kubeconfig",
+    r"pytest ": "tests are not run by tests",
     r"python -m gryvia_(bridge|jobs|tuner)$": "for a real cluster; tests/common/service and tests/e2e run the services as processes",
     r"pip install ": "installs from the network",
     r"(export GRYVIA_|python subscriber.py|GRYVIA_NATS_URL=)": "the subscriber has a test of its own, tests/examples",
