@@ -107,7 +107,7 @@ async def test_replicas_share_evenly_never_meet_and_take_over(
     async with AsyncExitStack() as stack:
         found = await stack.enter_async_context(site(tmp_path))
         replicas = Replicas(found, stack)
-        found.service("bridge", "bridge")
+        found.service("bridge", "bridge", GRYVIA_LEASE_SECONDS=str(LEASE))
         for package in ("jobs", "tuner"):
             for letter in "ab":
                 await replicas.add(package, f"{package}-{letter}")

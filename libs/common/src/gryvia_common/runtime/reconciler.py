@@ -134,6 +134,9 @@ class Reconciler:
                 self.queue.done(key)
                 self._idle.set()
                 self._metrics.passed(result, seconds=time.perf_counter() - started, waited=waited)
+            # A pass that changes nothing waits for nothing: without this, ten thousand of them at a start would be one turn
+            # of the loop, in which no heartbeat goes out and no live change is heard of.
+            await asyncio.sleep(0)
 
     async def close(self) -> None:
         self.queue.close()
