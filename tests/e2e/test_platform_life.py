@@ -18,6 +18,10 @@ import pytest
 from typer.testing import CliRunner
 
 from gryvia_cli.__main__ import app
+from gryvia_cli.platform import embedded
+from gryvia_cli.platform.folder import PlatformFolder
+from gryvia_cli.platform.services import EmbeddedService
+from gryvia_common.errors import Terminal
 
 STUDY = """
 apiVersion: gryvia.io/v1alpha1
@@ -229,3 +233,30 @@ def test_images_that_make_no_sense_are_one_sentence(tmp_path: Path, start_up: An
     (tmp_path / "images.yaml").write_text("images: [")
     said = refusal(start_up(tmp_path / ".gryvia", "--images", str(tmp_path / "images.yaml")))
     assert "images.yaml is not valid YAML" in said
+
+
+async def test_a_cluster_whose_node_cannot_start_is_no_platform(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded, "NODE_SECONDS", 0.5)
+    spoil(tmp_path / ".gryvia" / "cluster" / "pods")
+    options = embedded.PlatformOptions(PlatformFolder(tmp_path / ".gryvia"))
+    with pytest.raises(
+        Terminal, match=r"the cluster's node has not started after 0 s; see .*platform.log, and if .* is damaged"
+    ):
+        async with embedded.run_platform(options):
+            pass
+
+
+async def test_a_service_that_crashes_at_its_start_is_named_with_its_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded, "READY_SECONDS", 1.0)
+    broken = EmbeddedService("jobs", "gryvia_jobs", "no_such_module", "gryvia_jobs.settings:JobsSettings")
+    monkeypatch.setattr(embedded, "SERVICES", (broken,))
+    options = embedded.PlatformOptions(PlatformFolder(tmp_path / ".gryvia"))
+    with pytest.raises(
+        Terminal, match=r"service jobs is not ready after 1 s: it crashed with ModuleNotFoundError: .*no_such_module"
+    ):
+        async with embedded.run_platform(options):
+            pass
