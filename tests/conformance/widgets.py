@@ -171,7 +171,7 @@ async def until(check: Callable[[], Any], *, seconds: float = 30) -> Any:
     last: Any = None
     try:
         async with asyncio.timeout(seconds):
-            while not (last := await check()):  # noqa: ASYNC110
+            while not (last := await check()):
                 await asyncio.sleep(0.02)
     except TimeoutError as error:
         raise AssertionError(f"not so after {seconds:.0f} s") from error

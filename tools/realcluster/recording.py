@@ -62,7 +62,8 @@ def compare(turns: list[Json], file: Path, *, real: bool, known: frozenset[str] 
     what is wrong must not outlive it. When recording, the real server's turns become the file."""
     if recording() and real:
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(turns, indent=1, sort_keys=True) + "\n")
+        # One turn a line: a change of the server's is read line by line.
+        file.write_text("[\n" + ",\n".join(json.dumps(turn, sort_keys=True) for turn in turns) + "\n]\n")
         return
     assert file.exists(), f"{file.name} has not been recorded: run GRYVIA_RECORD=1 make test-kube"
     found = differences(json.loads(file.read_text()), turns)

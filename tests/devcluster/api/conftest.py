@@ -98,7 +98,9 @@ class Client:
 
     async def __call__(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
         data = None if body is None else body if isinstance(body, bytes) else orjson.dumps(body)
-        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        sent = {name.replace("_", "-").title(): value for name, value in headers.items()}
+        if data is not None:
+            sent.setdefault("Content-Type", "application/json")
         async with self.session.request(
             method, self.cluster.url + path, data=data and io.BytesIO(data), headers=sent
         ) as response:

@@ -226,4 +226,4 @@ def test_an_owner_reference_needs_all_of_its_fields(api: Registry) -> None:
     meta = {"name": "x", "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p"}]}
     with pytest.raises(ApiError) as refused:
         api.create(api.resource("", "configmaps"), "default", {"metadata": meta})
-    assert refused.value.causes[0]["field"] == "metadata.ownerReferences[0].uid"
+    assert refused.value.causes[0]["field"] == "metadata.ownerReferences.uid"

@@ -117,8 +117,10 @@ async def test_a_watch_ends_after_its_timeout_with_a_bookmark_of_the_newest_vers
 async def test_a_watch_from_before_the_history_is_410(client: Any) -> None:
     version = await fill(client, "a")
     await churn(client, 210)
-    code, answer = await client("GET", f"{WIDGETS}?watch=1&resourceVersion={version}")
-    assert (code, answer["reason"]) == (410, "Expired")
+    async with client.watch(f"{WIDGETS}?watch=1&resourceVersion={version}") as events:
+        error = await events.next()
+        assert (error["type"], error["object"]["code"], error["object"]["reason"]) == ("ERROR", 410, "Expired")
+        assert await events.next() is None
 
 
 async def test_a_watch_that_the_history_overtakes_ends_with_an_error_event(client: Any) -> None:

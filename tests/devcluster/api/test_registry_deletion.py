@@ -68,7 +68,7 @@ def test_preconditions_protect_a_successor_of_the_same_name(api: Registry) -> No
     obj = make_widget(api)
     rt = api.resource("example.com", "widgets")
     for wrong in ({"uid": "other"}, {"resource_version": "1"}):
-        with pytest.raises(ApiError, match="Precondition failed") as refused:
+        with pytest.raises(ApiError, match="in the precondition") as refused:
             api.delete(rt, "default", "a", **wrong)
         assert refused.value.reason == "Conflict"
     meta = obj["metadata"]

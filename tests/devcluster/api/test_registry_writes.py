@@ -103,10 +103,13 @@ def test_an_old_resource_version_is_a_conflict(api: Registry, make: Any) -> None
     assert (refused.value.reason, refused.value.code) == ("Conflict", 409)
 
 
-def test_a_patch_with_another_uid_is_a_conflict(api: Registry, make: Any) -> None:
-    make()
-    with pytest.raises(ApiError, match="Precondition failed: UID in precondition: other"):
+def test_another_uid_is_a_conflict_in_an_update_and_invalid_in_a_patch(api: Registry, make: Any) -> None:
+    made = make()
+    with pytest.raises(ApiError, match=r'metadata\.uid: Invalid value: "other": field is immutable'):
         patch(api, {"metadata": {"uid": "other"}, "spec": {"size": 2}})
+    other = {**made, "metadata": {**made["metadata"], "uid": "other"}}
+    with pytest.raises(ApiError, match="Precondition failed: UID in precondition: other"):
+        api.update(api.resource("example.com", "widgets"), "default", "a", other)
 
 
 def test_an_update_cannot_change_what_the_server_owns(api: Registry, make: Any) -> None:

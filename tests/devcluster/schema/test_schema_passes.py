@@ -221,7 +221,7 @@ def test_items_of_a_keyed_list_are_compared_with_their_old_selves() -> None:
 def test_rules_are_left_out_while_the_object_is_malformed() -> None:
     schema = with_rules({"rule": "self.a <= self.b"})
     assert lines(schema.validate(thing({"a": "x", "b": 1}), None, name="x"))[1] == (
-        '<nil>: Invalid value: "null": some validation rules were not checked because the object was invalid; '
+        "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; "
         "correct the existing errors to complete validation"
     )
 

@@ -24,6 +24,8 @@ CODES = {
     "Invalid": 422,
     "TooManyRequests": 429,
     "InternalError": 500,
+    # What the real server has not put a name to: a bare Go error, on the wire without a reason.
+    "": 500,
     "Timeout": 504,
 }
 
@@ -56,7 +58,7 @@ class ApiError(Exception):
             "metadata": self.list_metadata,
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
+            **({"reason": self.reason} if self.reason else {}),
             "code": self.code,
             **({"details": details} if details else {}),
         }

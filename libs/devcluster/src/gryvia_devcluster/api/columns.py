@@ -117,7 +117,7 @@ def _external(obj: Json, now: datetime) -> str:
 
 def _endpoints(obj: Json, now: datetime) -> str:
     shown = [
-        f"{address['ip']}:{port['port']}"
+        f"{address.get('ip')}:{port.get('port')}"
         for subset in obj.get("subsets") or []
         for port in subset.get("ports") or []
         for address in subset.get("addresses") or []
@@ -209,8 +209,8 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
     ),
     "deployments.apps": (
         Column("Ready", _of("status.readyReplicas", "spec.replicas", 1)),
-        _field("Up-to-date", "status.updatedReplicas", 0, type="integer"),
-        _field("Available", "status.availableReplicas", 0, type="integer"),
+        _field("Up-to-date", "status.updatedReplicas", 0),
+        _field("Available", "status.availableReplicas", 0),
         AGE,
         *_containers(_POD_SPEC),
         _selector("spec.selector"),
@@ -265,12 +265,12 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         AGE,
     ),
     "configmaps": (
-        Column("Data", lambda obj, now: len(obj.get("data") or {}) + len(obj.get("binaryData") or {}), "integer"),
+        Column("Data", lambda obj, now: len(obj.get("data") or {}) + len(obj.get("binaryData") or {})),
         AGE,
     ),
     "secrets": (
         _field("Type", "type"),
-        Column("Data", lambda obj, now: len(obj.get("data") or {}), "integer"),
+        Column("Data", lambda obj, now: len(obj.get("data") or {})),
         AGE,
     ),
     "persistentvolumeclaims": (
@@ -316,7 +316,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         _field("Source", "source.component", wide=True),
         Column("Message", lambda obj, now: str(obj.get("message", "")).strip()),
         Column("First Seen", _event_seen("firstTimestamp"), wide=True),
-        _field("Count", "count", 1, type="integer", wide=True),
+        _field("Count", "count", 1, wide=True),
         Column("Name", lambda obj, now: obj["metadata"]["name"], wide=True),
     ),
     "leases.coordination.k8s.io": (_field("Holder", "spec.holderIdentity"), AGE),
@@ -359,7 +359,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         _field("Provisioner", "provisioner"),
         _field("ReclaimPolicy", "reclaimPolicy"),
         _field("VolumeBindingMode", "volumeBindingMode"),
-        Column("AllowVolumeExpansion", lambda obj, now: bool(obj.get("allowVolumeExpansion")), "boolean"),
+        Column("AllowVolumeExpansion", lambda obj, now: bool(obj.get("allowVolumeExpansion"))),
         AGE,
     ),
     "priorityclasses.scheduling.k8s.io": (

@@ -5,21 +5,22 @@ Custom objects go through their structural schema (schema/), built-ins through t
 
 from __future__ import annotations
 
-from gryvia_devcluster.api import defaults, fields, metadata, refusals, validation
+import re
+
+from gryvia_devcluster.api import defaults, fields, metadata, refusals, scaling, validation
 from gryvia_devcluster.api.catalog import Served
 from gryvia_devcluster.api.options import WriteOptions
 from gryvia_devcluster.errors import ApiError
 from gryvia_devcluster.types import Json
 
+_STATUS_PATH = re.compile(r"\bstatus\.(\S+ in body )")
+
 
 def decode(served: Served, obj: Json, options: WriteOptions) -> None:
     """Drops what the type does not know, in place. Raises ApiError BadRequest under strict field validation."""
     rt = served.rt
-    if served.structural is None:
-        unknown = fields.decode(rt, obj)
-    else:
-        unknown = fields.decode_metadata(rt, obj)
-        unknown += served.structural.prune(obj)
+    unknown = drop_unknown(served, obj)
+    metadata.tidy(obj["metadata"])
     if not unknown or options.field_validation == "Ignore":
         return
     if options.field_validation == "Warn":
@@ -32,6 +33,18 @@ def decode(served: Served, obj: Json, options: WriteOptions) -> None:
     )
 
 
+def _within_status(cause: Json) -> Json:
+    """A write of the status is checked by the status's own schema, whose messages begin there."""
+    return {**cause, "message": _STATUS_PATH.sub(r"\1", cause["message"])}
+
+
+def drop_unknown(served: Served, obj: Json) -> list[str]:
+    """Drops what the type does not know, in place; the paths of it."""
+    if served.structural is None:
+        return fields.decode(served.rt, obj)
+    return fields.decode_metadata(served.rt, obj) + served.structural.prune(obj)
+
+
 def default(served: Served, obj: Json) -> None:
     if served.structural is None:
         defaults.default(served.rt, obj)
@@ -39,7 +52,7 @@ def default(served: Served, obj: Json) -> None:
         served.structural.default(obj)
 
 
-def validate(served: Served, obj: Json, live: Json | None) -> None:
+def validate(served: Served, obj: Json, live: Json | None, subresource: str = "") -> None:
     """Raises ApiError Invalid with every cause."""
     rt, name = served.rt, obj["metadata"]["name"]
     causes = metadata.validate(rt, obj["metadata"], live)
@@ -47,6 +60,8 @@ def validate(served: Served, obj: Json, live: Json | None) -> None:
         if live is None or live.get("spec") != obj.get("spec") or "spec" not in obj:
             causes += validation.validate(rt, obj, live)
     else:
-        causes += served.structural.validate(obj, live, name=name)
+        found = served.structural.validate(obj, live, name=name)
+        causes += [_within_status(cause) for cause in found] if subresource == "status" else found
+        causes += scaling.replica_causes(rt, obj)
     if causes:
         raise refusals.invalid(rt, name, causes)

@@ -40,4 +40,7 @@ def _two(large: int, large_unit: str, small: int, small_unit: str) -> str:
 
 def age(stamp: str | None, now: datetime) -> str:
     """How long ago `stamp` was; `<unknown>` when there is none."""
-    return human((now - parse(stamp)).total_seconds()) if stamp else "<unknown>"
+    try:
+        return human((now - parse(stamp)).total_seconds()) if stamp else "<unknown>"
+    except ValueError:
+        return "<invalid>"

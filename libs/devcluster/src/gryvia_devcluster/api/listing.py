@@ -15,6 +15,7 @@ from operator import attrgetter
 
 import orjson
 
+from gryvia_devcluster.api import refusals
 from gryvia_devcluster.api.catalog import Served
 from gryvia_devcluster.errors import ApiError
 from gryvia_devcluster.store import Entry, FieldSelector, Key, LabelSelector, Store
@@ -44,6 +45,7 @@ def selectors(served: Served, query: Mapping[str, str]) -> tuple[LabelSelector, 
 def page(store: Store, served: Served, namespace: str | None, query: Mapping[str, str]) -> Page:
     """Raises ApiError: Expired for an old token or version, BadRequest for a malformed one."""
     label, field = selectors(served, query)
+    check_options(query, watch=False)
     resource = served.rt.group_resource
     rv, after = _start(store, query)
     name = field.name()
@@ -79,8 +81,7 @@ def _start(store: Store, query: Mapping[str, str]) -> tuple[int, Key | None]:
             raise error
         return rv, after
     wanted = integer(query, "resourceVersion")
-    if wanted > store.rv:
-        raise ApiError("Timeout", f"Too large resource version: {wanted}, current: {store.rv}")
+    check_not_ahead(store, wanted)
     if query.get("resourceVersionMatch") == "Exact":
         return wanted, None
     return store.rv, None
@@ -96,6 +97,47 @@ def _read_token(token: str) -> tuple[int, Key]:
         return int(body["rv"]), Key(*body["start"])
     except (binascii.Error, orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
         raise ApiError("BadRequest", "continue key is not valid") from error
+
+
+def check_not_ahead(store: Store, version: int) -> None:
+    """Raises ApiError Timeout for a version that is still to come."""
+    if version > store.rv:
+        raise ApiError(
+            "Timeout",
+            f"Too large resource version: {version}, current: {store.rv}",
+            causes=[{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+            details={"retryAfterSeconds": 1},
+        )
+
+
+def check_options(query: Mapping[str, str], *, watch: bool) -> None:
+    """Which of a list's options go together. Raises ApiError Invalid."""
+    match, version, token = (query.get(name, "") for name in ("resourceVersionMatch", "resourceVersion", "continue"))
+    initial = query.get("sendInitialEvents")
+    field, why = "resourceVersionMatch", ""
+    causes = []
+    if watch and initial is not None and match != "NotOlderThan":
+        why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        causes.append(refusals.forbidden_field(field, why))
+        if match:
+            causes.append(refusals.unsupported(field, match, ("NotOlderThan",)))
+    elif watch and initial is None and match:
+        why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        causes.append(refusals.forbidden_field(field, why))
+    elif match and token:
+        causes.append(refusals.forbidden_field(field, "resourceVersionMatch is forbidden when continue is provided"))
+    elif match and not watch and not version:
+        why = "resourceVersionMatch is forbidden unless resourceVersion is provided"
+        causes.append(refusals.forbidden_field(field, why))
+    elif match not in ("", "Exact", "NotOlderThan"):
+        causes.append(refusals.unsupported(field, match, ("Exact", "NotOlderThan", "")))
+    elif match == "Exact" and version == "0":
+        why = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+        causes.append(refusals.forbidden_field(field, why))
+    if causes:
+        raise refusals.invalid_options("ListOptions", causes)
+    if token and version not in ("", "0"):
+        raise ApiError("BadRequest", "specifying resource version is not allowed when using continue")
 
 
 def integer(query: Mapping[str, str], name: str) -> int:

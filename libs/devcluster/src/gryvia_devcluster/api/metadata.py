@@ -6,6 +6,7 @@ server's; whatever a client sends for them is replaced.
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
 import uuid
@@ -42,6 +43,7 @@ _KEPT = (
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
 )
+_STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 _SERVER_SET = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation")
 
 
@@ -49,7 +51,7 @@ def prepare_new(rt: ResourceType, namespace: str | None, obj: Json, *, now: str,
     """Fills in the metadata of an object that is about to be created. Raises ApiError."""
     meta = obj["metadata"]
     if meta.get("resourceVersion"):
-        raise ApiError("BadRequest", "resourceVersion should not be set on objects to be created")
+        raise ApiError("", "resourceVersion should not be set on objects to be created")
     for field in _SERVER_SET:
         meta.pop(field, None)
     _check_namespace(rt, namespace, meta)
@@ -72,7 +74,7 @@ def _check_namespace(rt: ResourceType, namespace: str | None, meta: Json) -> Non
     if given != namespace:
         raise ApiError(
             "BadRequest",
-            f"the namespace of the provided object does not match the namespace sent on the request ({given} != {namespace})",
+            "the namespace of the provided object does not match the namespace sent on the request",
         )
 
 
@@ -89,8 +91,11 @@ def carry_over(live: Json, new: Json) -> None:
         meta.setdefault("generateName", old["generateName"])
 
 
-def check_identity(rt: ResourceType, name: str, namespace: str | None, live: Json, new: Json) -> None:
-    """Preconditions that ride in the body of an update: name, namespace, uid and resourceVersion. Raises ApiError."""
+def check_identity(
+    rt: ResourceType, name: str, namespace: str | None, live: Json, new: Json, *, whole: bool = False
+) -> None:
+    """Preconditions that ride in the body of an update (`whole`) or a patch: name, namespace, uid and resourceVersion.
+    Raises ApiError."""
     old, meta = live["metadata"], new["metadata"]
     if meta.get("name", name) != name:
         raise ApiError(
@@ -102,6 +107,10 @@ def check_identity(rt: ResourceType, name: str, namespace: str | None, live: Jso
             f"the namespace of the object ({meta['namespace']}) does not match the namespace on the URL ({namespace})",
         )
     if meta.get("uid") and meta["uid"] != old["uid"]:
+        if not whole:
+            cause = refusals.invalid_value("metadata.uid", meta["uid"], "field is immutable")
+            # Of a custom object the real server says it twice.
+            raise refusals.invalid(rt, name, [cause] if rt.schema is None else [cause, cause])
         raise refusals.wrong_uid(rt, name, meta["uid"], old["uid"])
     if meta.get("resourceVersion") and meta["resourceVersion"] != old["resourceVersion"]:
         raise refusals.modified(rt, name)
@@ -116,25 +125,53 @@ def validate(rt: ResourceType, meta: Json, live: Json | None) -> list[refusals.C
                 refusals.invalid_value(
                     "metadata.labels",
                     value,
-                    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', at most "
-                    "63 characters, and must start and end with an alphanumeric character",
+                    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must "
+                    "start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used "
+                    "for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
                 )
             )
     for key in meta.get("annotations") or {}:
         causes += _key_causes("metadata.annotations", key)
-    for index, owner in enumerate(meta.get("ownerReferences") or []):
-        where = f"metadata.ownerReferences[{index}]"
+    for owner in meta.get("ownerReferences") or []:
         missing = [field for field in ("apiVersion", "kind", "name", "uid") if not owner.get(field)]
-        causes += [refusals.invalid_value(f"{where}.{field}", "", "must not be empty") for field in missing]
+        causes += [
+            refusals.invalid_value(f"metadata.ownerReferences.{field}", "", "must not be empty") for field in missing
+        ]
     causes += _controller_causes(meta)
     if live and live["metadata"].get("deletionTimestamp"):
         added = [f for f in meta.get("finalizers") or [] if f not in (live["metadata"].get("finalizers") or [])]
         if added:
-            why = f"no new finalizers can be added if the object is being deleted, found new finalizers {added}"
+            listed = ", ".join(json.dumps(finalizer) for finalizer in added)
+            why = f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{listed}}}"
             causes.append(refusals.forbidden_field("metadata.finalizers", why))
     for index, finalizer in enumerate(meta.get("finalizers") or []):
-        causes += _key_causes(f"metadata.finalizers[{index}]", finalizer)
+        where = f"metadata.finalizers[{index}]"
+        causes += _key_causes(where, finalizer)
+        if rt.schema is None and "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+            why = "name is neither a standard finalizer name nor is it fully qualified"
+            causes.append(refusals.invalid_value(where, finalizer, why))
     return causes
+
+
+def warnings(rt: ResourceType, meta: Json, live: Json | None) -> list[str]:
+    """What is let through with a word of advice."""
+    known = ((live or {}).get("metadata") or {}).get("finalizers") or []
+    return [
+        f'metadata.finalizers: "{finalizer}": prefer a domain-qualified finalizer name to avoid accidental conflicts with '
+        "other finalizer writers"
+        for finalizer in meta.get("finalizers") or []
+        if rt.schema is not None
+        and "/" not in finalizer
+        and finalizer not in _STANDARD_FINALIZERS
+        and finalizer not in known
+    ]
+
+
+def tidy(meta: Json) -> None:
+    """Empty maps and lists are not stored, as in the real server, whose ObjectMeta leaves them out."""
+    for field in ("labels", "annotations", "finalizers", "ownerReferences"):
+        if field in meta and not meta[field]:
+            del meta[field]
 
 
 def is_ownership(fields: Any) -> bool:
@@ -165,7 +202,8 @@ def _key_causes(where: str, key: str) -> list[refusals.Cause]:
         return []
     why = (
         "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
-        "character (e.g. 'MyName',  or 'my.name',  or '123-abc')"
+        "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+        "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
     )
     return [refusals.invalid_value(where, key, why)]
 
@@ -174,5 +212,6 @@ def _controller_causes(meta: Json) -> list[refusals.Cause]:
     owners: list[Any] = [owner for owner in meta.get("ownerReferences") or [] if owner.get("controller")]
     if len(owners) < 2:
         return []
-    why = "Only one reference can have Controller set to true"
-    return [refusals.invalid_value("metadata.ownerReferences", owners[1]["name"], why)]
+    first, second = (f"{owner.get('kind')}/{owner.get('name')}" for owner in owners[:2])
+    why = f'Only one reference can have Controller set to true. Found "true" in references for {first} and {second}'
+    return [refusals.invalid_value("metadata.ownerReferences", meta["ownerReferences"], why)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ Cause = dict[str, str]
 
 
 def _details(rt: ResourceType, name: str, kind: str) -> dict[str, Any]:
-    details: dict[str, Any] = {"name": name, "kind": kind}
+    details: dict[str, Any] = {"name": name, "kind": kind} if name else {"kind": kind}
     if rt.group:
         details["group"] = rt.group
     return details
@@ -32,6 +33,13 @@ def conflict(rt: ResourceType, name: str, why: str) -> ApiError:
     return ApiError("Conflict", message, details=_details(rt, name, rt.plural))
 
 
+def being_deleted(rt: ResourceType, name: str) -> ApiError:
+    """Its name is taken until the last finalizer is gone."""
+    error = already_exists(rt, name)
+    error.message = f"object is being deleted: {error.message}"
+    return error
+
+
 def modified(rt: ResourceType, name: str) -> ApiError:
     return conflict(
         rt, name, "the object has been modified; please apply your changes to the latest version and try again"
@@ -42,6 +50,21 @@ def wrong_uid(rt: ResourceType, name: str, wanted: str, found: str) -> ApiError:
     return conflict(rt, name, f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}")
 
 
+def wrong_precondition(rt: ResourceType, name: str, what: str, wanted: str, found: str, why: str) -> ApiError:
+    """Of a deletion, where the real server names the kind and not the resource."""
+    kind = f"{rt.kind}.{rt.group}" if rt.group else rt.kind
+    text = f"the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). {why}"
+    message = f'Operation cannot be fulfilled on {kind} "{name}": {text}'
+    return ApiError("Conflict", message, details=_details(rt, name, rt.kind))
+
+
+def invalid_options(kind: str, causes: Sequence[Cause]) -> ApiError:
+    """What a request says beside its object: `kind` is PatchOptions, ListOptions, and so on."""
+    error = _invalid(f"{kind}.meta.k8s.io", "", causes)
+    error.details = {"group": "meta.k8s.io", "kind": kind}
+    return error
+
+
 def forbidden(rt: ResourceType, name: str, why: str, causes: Sequence[Cause] = ()) -> ApiError:
     message = f'{rt.group_resource} "{name}" is forbidden: {why}'
     return ApiError("Forbidden", message, causes=list(causes), details=_details(rt, name, rt.plural))
@@ -49,16 +72,19 @@ def forbidden(rt: ResourceType, name: str, why: str, causes: Sequence[Cause] = (
 
 def invalid(rt: ResourceType, name: str, causes: Sequence[Cause]) -> ApiError:
     """422 with every cause; a cause's message is without the field, as field.Error's body is."""
+    error = _invalid(f"{rt.kind}.{rt.group}" if rt.group else rt.kind, name, causes)
+    error.details = _details(rt, name, rt.kind)
+    return error
+
+
+def _invalid(kind: str, name: str, causes: Sequence[Cause]) -> ApiError:
     cleaned = []
     for cause in causes:
         prefix = f"{cause['field']}: "
         cleaned.append({**cause, "message": cause["message"].removeprefix(prefix)})
-    texts = [f"{cause['field']}: {cause['message']}" for cause in cleaned]
+    texts = list(dict.fromkeys(f"{cause['field']}: {cause['message']}" for cause in cleaned))
     listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-    kind = f"{rt.kind}.{rt.group}" if rt.group else rt.kind
-    return ApiError(
-        "Invalid", f'{kind} "{name}" is invalid: {listed}', causes=cleaned, details=_details(rt, name, rt.kind)
-    )
+    return ApiError("Invalid", f'{kind} "{name}" is invalid: {listed}', causes=cleaned)
 
 
 def required(field: str, hint: str = "") -> Cause:
@@ -72,9 +98,10 @@ def invalid_value(field: str, value: Any, why: str) -> Cause:
 
 def unsupported(field: str, value: Any, allowed: Sequence[str]) -> Cause:
     listed = ", ".join(f'"{item}"' for item in allowed)
+    shown = json.dumps(value)
     return {
         "reason": "FieldValueNotSupported",
-        "message": f'Unsupported value: "{value}": supported values: {listed}',
+        "message": f"Unsupported value: {shown}: supported values: {listed}",
         "field": field,
     }
 
@@ -87,5 +114,5 @@ def _go(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (dict, list)):
-        return "null" if not value else str(value)
+        return json.dumps(value, separators=(",", ":")) if value else "null"
     return str(value)

@@ -48,13 +48,11 @@ def _check_preconditions(
 ) -> None:
     meta = live["metadata"]
     if uid and uid != meta["uid"]:
-        raise refusals.wrong_uid(rt, name, uid, meta["uid"])
+        why = "The object might have been deleted and then recreated"
+        raise refusals.wrong_precondition(rt, name, "UID", uid, meta["uid"], why)
     if resource_version and resource_version != meta["resourceVersion"]:
-        why = (
-            f"Precondition failed: ResourceVersion in precondition: {resource_version}, "
-            f"ResourceVersion in object meta: {meta['resourceVersion']}"
-        )
-        raise refusals.conflict(rt, name, why)
+        why = "The object might have been modified"
+        raise refusals.wrong_precondition(rt, name, "ResourceVersion", resource_version, meta["resourceVersion"], why)
 
 
 def remove(state: State, rt: ResourceType, last: Json) -> Json:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 from aiohttp import web
 
-from gryvia_devcluster.api import protobuf
+from gryvia_devcluster.api import protobuf, refusals
 from gryvia_devcluster.api.options import FieldValidation, WriteOptions
 from gryvia_devcluster.errors import ApiError
 from gryvia_devcluster.types import Json
 
 MAX_BODY = 3 * 1024 * 1024
+MAX_MANAGER = 128
+_OPTIONS = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions"}
+_FRACTION = re.compile(rb"\d(\.0|[eE])")
+_ACCEPTED = ("json", "yaml", "protobuf", "patch")
 _VALIDATIONS: dict[str, FieldValidation] = {"Strict": "Strict", "Warn": "Warn", "Ignore": "Ignore", "": "Warn"}
 
 
@@ -47,18 +52,33 @@ async def read_body(request: web.BaseRequest) -> Any:
     kind = request.headers.get("Content-Type", "")
     if "protobuf" in kind:
         return protobuf.decode(raw)
-    if "cbor" in kind:
+    if kind and not any(accepted in kind for accepted in _ACCEPTED):
         raise ApiError(
             "UnsupportedMediaType",
             "the body of the request was in an unknown format - accepted media types include: application/json, "
-            "application/yaml",
+            "application/yaml, application/vnd.kubernetes.protobuf",
         )
     try:
-        return orjson.loads(raw)
+        return _whole_numbers(raw, orjson.loads(raw))
     except orjson.JSONDecodeError as error:
         if "yaml" in kind:
             return _yaml(raw)
         raise ApiError("BadRequest", f"the object provided is unrecognized: {error}") from error
+
+
+def _whole_numbers(raw: bytes, body: Any) -> Any:
+    """1.0 is stored as 1, as by the real server, which prints a float without a fraction so."""
+    return _rounded(body) if _FRACTION.search(raw) else body
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _rounded(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_rounded(each) for each in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    return value
 
 
 def _yaml(raw: bytes) -> Any:
@@ -72,15 +92,25 @@ def _yaml(raw: bytes) -> Any:
 
 def write_options(request: web.BaseRequest, query: dict[str, str]) -> WriteOptions:
     """The query's fieldManager, force, dryRun and fieldValidation. Raises ApiError."""
-    dry_run = query.get("dryRun", "")
+    dry_run, manager = query.get("dryRun", ""), query.get("fieldManager", "")
+    causes = []
     if dry_run not in ("", "All"):
-        raise ApiError("Invalid", f'dryRun: Unsupported value: "{dry_run}": supported values: "All"')
+        causes.append(refusals.unsupported("dryRun", [dry_run], ("All",)))
+    if len(manager.encode()) > MAX_MANAGER:
+        why = f"Too long: may not be more than {MAX_MANAGER} bytes"
+        causes.append({"reason": "FieldValueTooLong", "message": why, "field": "fieldManager"})
     validation = _VALIDATIONS.get(query.get("fieldValidation", ""))
     if validation is None:
-        raise ApiError(
-            "Invalid",
-            f'fieldValidation: Unsupported value: "{query["fieldValidation"]}": supported values: "Ignore", "Warn", "Strict"',
-        )
+        allowed = ("", "Ignore", "Strict", "Warn")
+        causes.append(refusals.unsupported("fieldValidation", query["fieldValidation"], allowed))
+    if request.method == "PATCH":
+        applies = request.headers.get("Content-Type", "").startswith("application/apply-patch")
+        if applies and not manager:
+            causes.append(refusals.required("fieldManager", "is required for apply patch"))
+        if not applies and "force" in query:
+            causes.append(refusals.forbidden_field("force", "may not be specified for non-apply patch"))
+    if causes or validation is None:
+        raise refusals.invalid_options(_OPTIONS.get(request.method, "UpdateOptions"), causes)
     agent = request.headers.get("User-Agent", "unknown").split("/")[0].strip()
     return WriteOptions(
         manager=query.get("fieldManager") or agent or "unknown",
@@ -98,14 +128,19 @@ def delete_options(body: Any, query: dict[str, str]) -> Json:
             options.setdefault(field, query[field])
     if options.get("gracePeriodSeconds") is not None:
         options["gracePeriodSeconds"] = int(options["gracePeriodSeconds"])
+    policy, causes = options.get("propagationPolicy"), []
+    if policy and options.get("orphanDependents") is not None:
+        why = "orphanDependents and deletionPropagation cannot be both set"
+        causes.append(refusals.invalid_value("propagationPolicy", policy, why))
+    elif policy not in (None, "", "Background", "Foreground", "Orphan"):
+        allowed = ("Foreground", "Background", "Orphan", "nil")
+        causes.append(refusals.unsupported("propagationPolicy", policy, allowed))
+    dry_run = options.get("dryRun") or []
+    if any(value != "All" for value in dry_run):
+        causes.append(refusals.unsupported("dryRun", dry_run, ("All",)))
+    if causes:
+        raise refusals.invalid_options("DeleteOptions", causes)
     if str(options.get("orphanDependents")).lower() == "true":
-        options["propagationPolicy"] = "Orphan"
-    policy = options.get("propagationPolicy")
-    if policy not in (None, "", "Background", "Foreground", "Orphan"):
-        raise ApiError(
-            "Invalid",
-            f'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: "{policy}": supported values: '
-            '"Foreground", "Background", "Orphan"',
-        )
+        policy = "Orphan"
     options["propagationPolicy"] = policy or None
     return options

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from gryvia_devcluster.api import refusals
 from gryvia_devcluster.errors import ApiError
 from gryvia_devcluster.types import Json, ResourceType
+
+
+MOST_REPLICAS = 2**31 - 1
 
 
 def _read(obj: Json, path: str) -> Any:
@@ -47,13 +51,32 @@ def scale_of(rt: ResourceType, obj: Json) -> Json:
     }
 
 
+def replica_causes(rt: ResourceType, obj: Json) -> list[refusals.Cause]:
+    """What an object may not have where its scale is read: the scale's own bounds, whatever its schema says."""
+    if rt.scale is None:
+        return []
+    causes = []
+    for path in (rt.scale["specReplicasPath"], rt.scale["statusReplicasPath"]):
+        replicas = _read(obj, path)
+        if not isinstance(replicas, int) or isinstance(replicas, bool):
+            continue
+        if replicas < 0:
+            causes.append(refusals.invalid_value(path, replicas, "should be a non-negative integer"))
+        elif replicas > MOST_REPLICAS:
+            why = f"should be less than or equal to {MOST_REPLICAS}"
+            causes.append(refusals.invalid_value(path, replicas, why))
+    return causes
+
+
 def scaled(rt: ResourceType, live: Json, scale: Json) -> Json:
     """`live` with the replicas of `scale`; a copy of what changes. Raises ApiError."""
     if rt.scale is None:
         raise ApiError("NotFound", "the server could not find the requested resource")
     replicas = (scale.get("spec") or {}).get("replicas", 0)
     if not isinstance(replicas, int) or replicas < 0:
-        raise ApiError("Invalid", f"spec.replicas: Invalid value: {replicas}: must be greater than or equal to 0")
+        path = rt.scale["specReplicasPath"]
+        cause = refusals.invalid_value(path, replicas, "should be a non-negative integer")
+        raise refusals.invalid(rt, live["metadata"]["name"], [cause])
     top: Json = {**live}
     place = top
     steps = rt.scale["specReplicasPath"].lstrip(".").split(".")

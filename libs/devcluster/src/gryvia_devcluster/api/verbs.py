@@ -71,6 +71,11 @@ class Verbs:
         body, options = await read_body(request), write_options(request, query)
         rt = served.rt
         subresource = "" if target.subresource == "finalize" else _check_subresource(rt, target)
+        named = ((body or {}).get("metadata") or {}).get("name") if isinstance(body, dict) else None
+        if named and named != target.name:
+            raise ApiError(
+                "BadRequest", f"the name of the object ({named}) does not match the name on the URL ({target.name})"
+            )
         obj = self._registry.update(rt, target.namespace, target.name, body, subresource=subresource, options=options)
         if subresource == "scale":
             return json_reply(scaling.scale_of(rt, obj)), options
@@ -81,16 +86,12 @@ class Verbs:
     ) -> tuple[Reply, WriteOptions]:
         rt, options = served.rt, write_options(request, query)
         kind: Any = request.headers.get("Content-Type", "").split(";")[0].strip()
-        if kind not in get_args(PatchType):
+        accepted = [type for type in get_args(PatchType) if not served.custom or "strategic" not in type]
+        if kind not in accepted:
             raise ApiError(
                 "UnsupportedMediaType",
                 "the body of the request was in an unknown format - accepted media types include: "
-                + ", ".join(get_args(PatchType)),
-            )
-        if kind == "application/apply-patch+yaml" and "fieldManager" not in query:
-            raise ApiError(
-                "Invalid",
-                "PatchOptions.meta.k8s.io is invalid: fieldManager: Required value: is required for apply patch",
+                + ", ".join(accepted),
             )
         body = await read_body(request)
         subresource = _check_subresource(rt, target)

@@ -2,7 +2,7 @@
 
 Everything that is ready goes out in one write. A selector makes an object that stops matching a DELETED and one that
 starts matching an ADDED, as in the real server. When the cursor falls behind the history, the stream ends with an ERROR
-event that carries the 410 Status.
+event that carries the 410 Status, and so it does when the version was forgotten before.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import orjson
 
 from gryvia_devcluster.api.catalog import Served
 from gryvia_devcluster.api.forms import Render
-from gryvia_devcluster.api.listing import integer, selectors
+from gryvia_devcluster.api.listing import check_not_ahead, check_options, integer, selectors
 from gryvia_devcluster.errors import ApiError
 from gryvia_devcluster.store import Change, Cursor, Entry, FieldSelector, LabelSelector, Store
 
@@ -33,7 +33,7 @@ class Watch:
     namespace: str | None
     label: LabelSelector
     field: FieldSelector
-    cursor: Cursor
+    cursor: Cursor | ApiError
     initial: list[Entry] | None
     seconds: float
     bookmarks: bool
@@ -41,6 +41,10 @@ class Watch:
     _columns_sent: bool = False
 
     async def lines(self) -> AsyncIterator[bytes]:
+        cursor = self.cursor
+        if isinstance(cursor, ApiError):
+            yield _error(cursor)
+            return
         if self.initial is not None:
             chunk = b"".join(self._event("ADDED", entry) for entry in self.initial if self._matches(entry))
             if self.initial_end:
@@ -51,23 +55,15 @@ class Watch:
         end = loop.time() + self.seconds
         while (left := end - loop.time()) > 0:
             try:
-                changes = self.cursor.take()
+                changes = cursor.take()
             except ApiError as error:
-                yield orjson.dumps({"type": "ERROR", "object": error.status()}) + b"\n"
+                yield _error(error)
                 return
             if chunk := b"".join(self._line(change) for change in changes):
                 yield chunk
                 continue
-            if not await self._wait(min(left, BOOKMARK_SECONDS)) and self.bookmarks and self.cursor.idle:
+            if not await _wait(cursor, min(left, BOOKMARK_SECONDS)) and self.bookmarks and cursor.idle:
                 yield self.render.bookmark(self.store.rv, initial_end=False)
-
-    async def _wait(self, seconds: float) -> bool:
-        try:
-            async with asyncio.timeout(seconds):
-                await self.cursor.wait()
-        except TimeoutError:
-            return False
-        return True
 
     def _matches(self, entry: Entry) -> bool:
         obj = entry.obj
@@ -90,17 +86,36 @@ class Watch:
         return self._event("DELETED", entry) if was else b""
 
 
+async def _wait(cursor: Cursor, seconds: float) -> bool:
+    try:
+        async with asyncio.timeout(seconds):
+            await cursor.wait()
+    except TimeoutError:
+        return False
+    return True
+
+
+def _error(error: ApiError) -> bytes:
+    return orjson.dumps({"type": "ERROR", "object": error.status()}) + b"\n"
+
+
+def _cursor(store: Store, resource: str, since: int) -> Cursor | ApiError:
+    """A forgotten version is refused within the stream, as by the real server's cache."""
+    try:
+        return store.cursor(resource, since)
+    except ApiError as error:
+        return error
+
+
 def open_watch(store: Store, served: Served, render: Render, namespace: str | None, query: Mapping[str, str]) -> Watch:
-    """Raises ApiError Expired (410) before the stream begins, when the version is already forgotten."""
+    """Raises ApiError for options that make no sense; a version that is forgotten is told in the stream."""
     label, field = selectors(served, query)
     since = integer(query, "resourceVersion")
+    check_options(query, watch=True)
     initial_end = query.get("sendInitialEvents") == "true"
-    if initial_end and query.get("resourceVersionMatch") != "NotOlderThan":
-        raise ApiError("BadRequest", "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
     resource = served.rt.group_resource
     from_now = initial_end or since == 0
-    if since > store.rv:
-        raise ApiError("Timeout", f"Too large resource version: {since}, current: {store.rv}")
+    check_not_ahead(store, since)
     send_state = from_now and query.get("sendInitialEvents") != "false"
     return Watch(
         store=store,
@@ -109,7 +124,7 @@ def open_watch(store: Store, served: Served, render: Render, namespace: str | No
         namespace=namespace,
         label=label,
         field=field,
-        cursor=store.cursor(resource, store.rv if from_now else since),
+        cursor=_cursor(store, resource, store.rv if from_now else since),
         initial=store.entries(resource, namespace) if send_state else None,
         seconds=float(integer(query, "timeoutSeconds") or random.randint(1800, 3600)),
         bookmarks=query.get("allowWatchBookmarks") in ("true", "1"),

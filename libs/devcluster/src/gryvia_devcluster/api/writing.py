@@ -18,6 +18,7 @@ from gryvia_devcluster.api.removal import remove
 from gryvia_devcluster.api.state import State, copy
 from gryvia_devcluster.errors import ApiError
 from gryvia_devcluster.patch import apply_patch, track_update
+from gryvia_devcluster.patch.claims import refused, undeclared
 from gryvia_devcluster.store import Key
 from gryvia_devcluster.types import Json, PatchType, ResourceType, Subresource
 
@@ -80,14 +81,17 @@ def _prepare(state: State, served: Served, namespace: str | None, new: Json, opt
 def _insert(state: State, served: Served, new: Json, options: WriteOptions) -> Json:
     rt, meta = served.rt, new["metadata"]
     content.validate(served, new, None)
-    if state.store.get(rt.group_resource, Key(meta.get("namespace") or "", meta["name"])) is not None:
-        raise refusals.already_exists(rt, meta["name"])
+    existing = state.store.get(rt.group_resource, Key(meta.get("namespace") or "", meta["name"]))
+    if existing is not None:
+        going = existing.obj["metadata"].get("deletionTimestamp")
+        raise refusals.being_deleted(rt, meta["name"]) if going else refusals.already_exists(rt, meta["name"])
     if rt.group_resource == CRDS:
         if causes := state.catalog.name_clash(new):
             raise refusals.invalid(rt, meta["name"], causes)
         new["status"] = established_status(new, state.now())
     if served.warning:
         options.warnings.append(served.warning)
+    options.warnings += metadata.warnings(rt, meta, None)
     if not options.dry_run:
         state.put(rt, new)
         state.admission.created(rt, new)
@@ -99,7 +103,7 @@ def update(
 ) -> Json:
     rt, meta = served.rt, live["metadata"]
     new = copy(obj) if subresource == "scale" else typed(rt, obj)
-    metadata.check_identity(rt, meta["name"], meta.get("namespace"), live, new)
+    metadata.check_identity(rt, meta["name"], meta.get("namespace"), live, new, whole=True)
     if subresource == "scale":
         new = copy(scaling.scaled(rt, live, new))
     return _replace(state, served, live, new, subresource, options)
@@ -120,10 +124,43 @@ def patch(
         new = scaling.scaled(rt, live, patched(scaling.scale_of(rt, live), body, patch_type, None))
     else:
         new = patched(live, body, patch_type, None if served.custom else rt)
-        if new.get("kind") != live["kind"] or not isinstance(new.get("metadata"), dict):
-            raise ApiError("BadRequest", "a patch may change neither kind nor the shape of metadata")
+        _check_type(rt, meta["name"], new)
         metadata.check_identity(rt, meta["name"], meta.get("namespace"), live, new)
     return _replace(state, served, live, copy(new), subresource, options)
+
+
+def _check_type(rt: ResourceType, name: str, new: Json) -> None:
+    """That a patch has left an object of its type. Raises ApiError."""
+    meta = new.get("metadata")
+    if not isinstance(meta, dict):
+        raise ApiError("BadRequest", "a patch may not change the shape of metadata")
+    if not meta.get("name"):
+        raise ApiError("BadRequest", _undeterminable(name))
+    causes = [
+        refusals.invalid_value(field, new.get(field, ""), f"must be {wanted}")
+        for field, wanted in (("apiVersion", rt.api_version), ("kind", rt.kind))
+        if new.get(field) != wanted
+    ]
+    if causes:
+        raise refusals.invalid(rt, name, causes)
+
+
+def _undeterminable(name: str) -> str:
+    return f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+
+
+def _check_applied(rt: ResourceType, name: str, body: Any) -> None:
+    """An applied configuration says itself what it is. Raises ApiError BadRequest."""
+    said = body if isinstance(body, dict) else {}
+    version, kind = said.get("apiVersion") or "", said.get("kind") or ""
+    if kind != rt.kind or not version:
+        group, slash, short = version.rpartition("/")
+        raise ApiError("BadRequest", f"invalid object type: {group}{slash or '/'}{short}, Kind={kind}")
+    named = (said.get("metadata") or {}).get("name")
+    if not named:
+        raise ApiError("BadRequest", _undeterminable(name))
+    if named != name:
+        raise ApiError("BadRequest", f"the name of the object ({named}) does not match the name on the URL ({name})")
 
 
 def apply(
@@ -137,12 +174,13 @@ def apply(
 ) -> Json:
     """Server-side apply: merge by field ownership into what is there, or create it."""
     rt = served.rt
+    _check_applied(rt, name, body)
     applied = typed(rt, body)
     meta = applied["metadata"]
     if meta.get("managedFields"):
         raise ApiError("BadRequest", "metadata.managedFields must be nil")
-    content.decode(served, applied, options)
-    meta.setdefault("name", name)
+    if unknown := content.drop_unknown(served, applied):
+        raise refused(undeclared(unknown), applied)
     entry = state.store.get(rt.group_resource, Key(namespace or "", name))
     if subresource == "status":
         applied = {key: applied[key] for key in ("apiVersion", "kind", "metadata", "status") if key in applied}
@@ -179,7 +217,7 @@ def _replace(
     state.admission.review("UPDATE", rt, new, live)
     if new == live:
         return live
-    content.validate(served, new, live)
+    content.validate(served, new, live, subresource)
     generation.settle(served, live, new)
     if rt.group_resource == CRDS and subresource == "":
         new["status"] = established_status(new, state.now())
@@ -189,6 +227,7 @@ def _replace(
         return new
     if deletion.is_free(rt, new):
         return remove(state, rt, new)
+    options.warnings += metadata.warnings(rt, new["metadata"], live)
     state.put(rt, new)
     return new
 

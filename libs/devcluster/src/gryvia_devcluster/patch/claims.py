@@ -19,6 +19,12 @@ class MalformedClaim(Exception):
     """The text starts with the path, `.spec.ports: ...`; it is put together only on the way out of the recursion."""
 
 
+def undeclared(paths: list[str]) -> MalformedClaim:
+    """Fields that the type does not have, as `spec.a`: nobody can own them."""
+    texts = [f".{path}: field not declared in schema" for path in paths]
+    return MalformedClaim(texts[0] if len(texts) == 1 else "errors:\n" + "\n".join(f"  {text}" for text in texts))
+
+
 def claims(node: Node, config: Any) -> FieldSet:
     """The root set of a configuration. Raises MalformedClaim."""
     if node.shape is Shape.MAP:
@@ -64,9 +70,9 @@ def _of_map(node: Node, config: dict[str, Any]) -> FieldSet:
 def refused(failed: MalformedClaim, config: Any) -> ApiError:
     metadata = config.get("metadata") or {}
     group, slash, version = str(config.get("apiVersion", "")).rpartition("/")
-    kind = f"{group}{slash}{version}, Kind={config.get('kind', '')}"
+    kind = f"{group}{slash or '/'}{version}, Kind={config.get('kind', '')}"
     name = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
-    return ApiError("InternalError", f"failed to create typed patch object ({name}; {kind}): {failed}")
+    return ApiError("", f"failed to create typed patch object ({name}; {kind}): {failed}")
 
 
 def _why_no_key(node: Node, item: Any) -> str:

@@ -36,7 +36,7 @@ def find_conflicts(managed: Managed, me: ManagerId, changed: FieldSet) -> list[C
         if key == me:
             continue
         contested = fieldset.intersection(managed[key].fields, changed)
-        found.extend(Conflict(key, path) for path in fieldset.members(contested))
+        found.extend(Conflict(key, path) for path in fieldset.members_first(contested))
     return found
 
 

@@ -100,6 +100,14 @@ def members(fields: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[tuple[st
         yield from members(fields[key], path)
 
 
+def members_first(fields: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every member path in the order of the real server's sets: at each level the members, then what is below."""
+    keys = [key for key in sorted(fields) if key != MEMBER]
+    yield from ((*prefix, key) for key in keys if is_member(fields[key]))
+    for key in keys:
+        yield from members_first(fields[key], (*prefix, key))
+
+
 def from_members(paths: Iterator[tuple[str, ...]] | list[tuple[str, ...]]) -> FieldSet:
     """The inverse of `members`."""
     root: FieldSet = {}

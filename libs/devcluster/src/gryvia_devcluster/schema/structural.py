@@ -50,7 +50,7 @@ class Structural:
                 causes += repeated
         if self._rules is not None:
             if any(cause["reason"] in BLOCKING for cause in causes):
-                causes.append(invalid("", "null", UNCHECKED))
+                causes.append(invalid("", None, UNCHECKED))
             else:
                 causes += self._rules.check(obj, old)
         return causes
