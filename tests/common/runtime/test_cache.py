@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import orjson
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -93,3 +95,22 @@ def test_any_order_of_delivery_ends_in_the_newest_state(order: list[int]) -> Non
     found = cache.get("jobs", KEY)
     assert found is not None
     assert found["metadata"]["resourceVersion"] == "7"
+
+
+def test_children_are_named_without_being_decoded_and_stay_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pass over 20,000 children pays for those it looks at."""
+    cache = ObjectCache()
+    for number in range(20_000):
+        cache.put("pods", obj(f"p{number}", uid=f"u{number}", owner="gryviaaijobs/ns/train/uid-1"))
+    decoded: list[bytes] = []
+    monkeypatch.setattr("gryvia_common.runtime.cache._decode", lambda body: decoded.append(body) or orjson.loads(body))
+    found = cache.children(("gryviaaijobs", "ns", "train"), "uid-1", "pods")
+    assert len(found) == len(set(found.names)) == 20_000
+    assert decoded == []
+    cache.remove("pods", Key("ns", "p7"), "u7", 9)
+    for name in ("p7", "p19999", "p7"):
+        one = found.named(name)
+        assert one is not None
+        assert one["metadata"]["name"] == name
+    assert found.named("q") is None
+    assert len(decoded) == 2

@@ -35,7 +35,7 @@ from gryvia_common.runtime.recorder import Recorder
 from gryvia_common.runtime.world import Refusal, World
 
 REFUSED_FOR = timedelta(seconds=30)
-"""A Forbidden may be a quota that is freed or a role that is granted later: it is asked for again after this long."""
+"""After this long a refusal that may pass is put to the test again."""
 
 DELETED_FOR = timedelta(seconds=60)
 """How long a delete that the API server took is believed before it is sent again."""
@@ -77,8 +77,8 @@ class Executor:
             await self._bus.emit(event, source=self._manager, at=self._clock.now())
         changed = False
         for delete in plan.delete:
-            seen = (child for child in world.children(delete.resource) if uid_of(child) == delete.uid)
-            version = next((str(metadata(child)["resourceVersion"]) for child in seen), "")
+            seen = world.child(delete.resource, delete.name)
+            version = str(metadata(seen)["resourceVersion"]) if seen and uid_of(seen) == delete.uid else ""
             changed |= await self._delete(delete, memory, version)
         refused = False
         deleting = bool(metadata(raw).get("deletionTimestamp"))
@@ -135,51 +135,51 @@ class Executor:
         resource, manifest = apply.resource, apply.manifest
         meta = metadata(manifest)
         key = Key(meta.get("namespace") or "", meta["name"])
-        wanted = _digest(manifest)
         before = memory.refusals.get((resource, key.name))
         if before is not None:
             refusal, digest, at = before
-            lasting = refusal.reason != "Forbidden" or self._clock.now() - at < REFUSED_FOR
-            if digest == wanted and lasting:
+            if digest == _digest(manifest) and not (refusal.may_pass and self._clock.now() - at >= REFUSED_FOR):
                 return "same"
             del memory.refusals[resource, key.name]
         live = self._cache.get(resource.plural, key)
         try:
             if live is None:
-                return await self._create(owner, apply, key, memory, wanted)
+                return await self._create(owner, apply, key, memory)
             if not is_controlled_by(live, owner):
-                return self._refuse(memory, resource, key, wanted, *_collision(resource, live))
-            if metadata(live).get("deletionTimestamp"):
+                return self._refuse(memory, apply, key, *_collision(resource, live))
+            if metadata(live).get("deletionTimestamp") or apply.create_only or covers(live, manifest):
                 return "same"
-            if apply.create_only or covers(live, manifest):
-                return "same"
-            if memory.accepted.get((resource, key)) == (wanted, _digest(project(live, manifest))):
+            if memory.accepted.get((resource, key)) == _as_accepted(manifest, live):
                 return "same"
             answer = await self._kube.apply(resource, manifest, manager=self._manager)
-            self._cache.put(resource.plural, answer)
-            memory.accepted[resource, key] = (wanted, _digest(project(answer, manifest)))
+            self._accept(memory, apply, key, answer)
             return "changed"
         except Terminal as error:
-            return self._refuse(memory, resource, key, wanted, error.reason, str(error))
+            return self._refuse(memory, apply, key, error.reason, str(error))
 
-    async def _create(self, owner: Json, apply: Apply, key: Key, memory: Memory, wanted: str) -> str:
+    async def _create(self, owner: Json, apply: Apply, key: Key, memory: Memory) -> str:
         resource = apply.resource
         try:
             answer = await self._kube.create(resource, apply.manifest, manager=self._manager)
         except Conflict:
             live = await self._kube.get(resource, key.namespace, key.name)
             if not is_controlled_by(live, owner):
-                return self._refuse(memory, resource, key, wanted, *_collision(resource, live))
+                return self._refuse(memory, apply, key, *_collision(resource, live))
             # Ours: an earlier create whose answer was lost, or that the bus has not shown yet.
             self._cache.put(resource.plural, live)
             return "changed"
-        self._cache.put(resource.plural, answer)
-        memory.accepted[resource, key] = (wanted, _digest(project(answer, apply.manifest)))
+        self._accept(memory, apply, key, answer)
         return "changed"
 
-    def _refuse(self, memory: Memory, resource: Resource, key: Key, wanted: str, reason: str, message: str) -> str:
-        refusal = Refusal(resource, key.name, reason, message)
-        memory.refusals[resource, key.name] = (refusal, wanted, self._clock.now())
+    def _accept(self, memory: Memory, apply: Apply, key: Key, answer: Json) -> None:
+        """What the server made of our words is what we want, also where it put them differently."""
+        self._cache.put(apply.resource.plural, answer)
+        if not apply.create_only and not covers(answer, apply.manifest):
+            memory.accepted[apply.resource, key] = _as_accepted(apply.manifest, answer)
+
+    def _refuse(self, memory: Memory, apply: Apply, key: Key, reason: str, message: str) -> str:
+        refusal = Refusal(apply.resource, key.name, reason, message)
+        memory.refusals[apply.resource, key.name] = (refusal, _digest(apply.manifest), self._clock.now())
         return "refused"
 
     async def _patch_metadata(self, resource: Resource, raw: Json, change: Json) -> Json:
@@ -209,6 +209,10 @@ def _collision(resource: Resource, live: Json) -> tuple[str, str]:
         "NameCollision",
         f"{resource.kind} {name} exists already and belongs to somebody else; delete or rename it, or rename this object",
     )
+
+
+def _as_accepted(manifest: Json, live: Json) -> tuple[str, str]:
+    return _digest(manifest), _digest(project(live, manifest))
 
 
 def _digest(value: object) -> str:

@@ -6,13 +6,13 @@ the service's own last writes. Nothing in it may be changed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, overload
 
 from gryvia_common.kinds.model import Spec, Status
-from gryvia_common.kube.objects import Json
+from gryvia_common.kube.objects import Json, key_of
 from gryvia_common.kube.resources import Resource
 
 S = TypeVar("S", bound=Spec)
@@ -55,12 +55,68 @@ class Refusal:
     reason: str
     message: str
 
+    @property
+    def may_pass(self) -> bool:
+        """Nothing is wrong with what was asked for: a quota may be freed, a role granted."""
+        return self.reason in ("Forbidden", "ExceededQuota")
+
+
+class Children(Sequence[Json]):
+    """Objects whose names are known and whose bodies are decoded when asked for, once: of 20,000 jobs a pass wants a few.
+    `load` gives the body at an index."""
+
+    def __init__(self, names: Sequence[str], load: Callable[[int], Json]) -> None:
+        self._load = load
+        self._loaded: dict[int, Json] = {}
+        self._size = len(names)
+        self._index: dict[str, int] = {}
+        for index, name in enumerate(names):
+            self._index.setdefault(name, index)
+
+    @classmethod
+    def of(cls, objects: Iterable[Json]) -> Children:
+        given = tuple(objects)
+        return cls([key_of(one).name for one in given], given.__getitem__)
+
+    @property
+    def names(self) -> Iterable[str]:
+        return self._index.keys()
+
+    def named(self, name: str) -> Json | None:
+        """The object of this name; where several namespaces have one, the first."""
+        index = self._index.get(name)
+        return None if index is None else self[index]
+
+    @overload
+    def __getitem__(self, index: int) -> Json: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Json]: ...
+
+    def __getitem__(self, index: int | slice) -> Json | Sequence[Json]:
+        if isinstance(index, slice):
+            return [self[one] for one in range(*index.indices(self._size))]
+        if index < 0:
+            index += self._size
+        if not 0 <= index < self._size:
+            raise IndexError(index)
+        if index not in self._loaded:
+            self._loaded[index] = self._load(index)
+        return self._loaded[index]
+
+    def __len__(self) -> int:
+        return self._size
+
 
 class World(Protocol):
     """See the module's docstring."""
 
-    def children(self, resource: Resource) -> Sequence[Json]:
+    def children(self, resource: Resource) -> Children:
         """Everything of this type that belongs to the object, by owner annotation or owner reference (uid), at any depth, by name."""
+        ...
+
+    def child(self, resource: Resource, name: str) -> Json | None:
+        """One of the children, without a look at the others."""
         ...
 
     def get(self, resource: Resource, namespace: str, name: str) -> Json | None:
@@ -81,8 +137,12 @@ class FixedWorld:
     observations: Mapping[str, Observation] = field(default_factory=dict)
     refusals: Mapping[tuple[Resource, str], Refusal] = field(default_factory=dict)
 
-    def children(self, resource: Resource) -> Sequence[Json]:
-        return self.owned.get(resource, ())
+    def children(self, resource: Resource) -> Children:
+        found = self.owned.get(resource, ())
+        return found if isinstance(found, Children) else Children.of(found)
+
+    def child(self, resource: Resource, name: str) -> Json | None:
+        return self.children(resource).named(name)
 
     def get(self, resource: Resource, namespace: str, name: str) -> Json | None:
         return self.others.get((resource, namespace, name))
