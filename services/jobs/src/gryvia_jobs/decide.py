@@ -88,7 +88,7 @@ def _run(kueue: bool, job: Job, found: Workload, queue: str, world: World, now: 
     applies = children(job, found, queue)
     refusal = next((r for one in applies if (r := world.refusal(one.resource, metadata(one.manifest)["name"]))), None)
     if not found.raw:
-        if refusal is not None and refusal.reason != "Forbidden":
+        if refusal is not None and not refusal.may_pass:
             return _put_away(job, found, world, "Failed", _refused(refusal), now)
         # What is about to be made counts already: its own first pass must not change the status again.
         found = Workload(applies[-1].resource, applies[-1].manifest)
@@ -166,7 +166,7 @@ def _end_record(phase: str, message: str | None) -> Record:
 
 
 def _refused(refusal: Refusal) -> str:
-    if refusal.reason in ("NameCollision", "Forbidden"):
+    if refusal.may_pass or refusal.reason == "NameCollision":
         return f"{refusal.reason}: {refusal.message}"
     return f"{refusal.reason}: the API server refused {refusal.resource.kind} {refusal.name}: {refusal.message}"
 

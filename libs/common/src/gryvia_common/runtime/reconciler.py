@@ -12,12 +12,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import random
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import uuid4
 
 import structlog
 
@@ -30,6 +30,7 @@ from gryvia_common.runtime.apiserver import ApiServer
 from gryvia_common.runtime.cache import Change, ObjectCache
 from gryvia_common.runtime.controller import Controller, Ref
 from gryvia_common.runtime.executor import Executor, Memory
+from gryvia_common.runtime.logs import PASS
 from gryvia_common.runtime.metrics import ControllerMetrics
 from gryvia_common.runtime.parsing import parse_object, status_keys
 from gryvia_common.runtime.plan import Plan
@@ -151,25 +152,24 @@ class Reconciler:
         self.queue.add(key, priority=priority)
 
     async def _guarded_pass(self, key: Key) -> str:
-        run_id = uuid4().hex[:8]
-        with structlog.contextvars.bound_contextvars(key=str(key), run_id=run_id):
-            try:
-                return await self._pass(key)
-            except Conflict:
-                return await self._read_again(key)
-            except Gone:
-                return await self._read_again(key)
-            except Transient as error:
-                self._retry(key, error)
-            except Terminal as error:
-                self.queue.retry(key, at_least=5.0)
-                self._metrics.terminal_errors.inc()
-                self._log.error("pass refused by the API server", error=str(error), reason=error.reason)
-            except Exception:  # noqa: BLE001 - The loop guard: one broken object must not stop the others.
-                self.queue.retry(key, at_least=1.0)
-                self._metrics.panics.inc()
-                self._log.exception("pass crashed")
-            return "error"
+        PASS.set((str(key), f"{random.getrandbits(32):08x}"))
+        try:
+            return await self._pass(key)
+        except Conflict:
+            return await self._read_again(key)
+        except Gone:
+            return await self._read_again(key)
+        except Transient as error:
+            self._retry(key, error)
+        except Terminal as error:
+            self.queue.retry(key, at_least=5.0)
+            self._metrics.terminal_errors.inc()
+            self._log.error("pass refused by the API server", error=str(error), reason=error.reason)
+        except Exception:  # noqa: BLE001 - The loop guard: one broken object must not stop the others.
+            self.queue.retry(key, at_least=1.0)
+            self._metrics.panics.inc()
+            self._log.exception("pass crashed")
+        return "error"
 
     def _retry(self, key: Key, error: Transient) -> None:
         """Said when it has failed a few times, and seldom then; an outage of the API server is said once, elsewhere."""
