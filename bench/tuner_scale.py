@@ -30,10 +30,10 @@ from gryvia_common.kube.resources import CONFIG_MAPS
 from gryvia_common.runtime.parsing import parse_object
 from gryvia_common.runtime.plan import Plan
 from gryvia_common.runtime.world import FixedWorld
+from gryvia_search.search import Known, Search, seed, seen_by_model
+from gryvia_search.space import Space
 from gryvia_tuner.controller import controller
-from gryvia_tuner.search import Known, Search, seed, seen_by_model
 from gryvia_tuner.settings import TunerSettings
-from gryvia_tuner.space import Space
 from gryvia_tuner.validation import dimension_of
 
 NAMES = ("tuner-suggest", "tuner-object-size", "tuner-archive-size", "tuner-archive-writes", "tuner-pass")

@@ -25,7 +25,7 @@ from gryvia_common.kube.children import owned_metadata
 from gryvia_common.kube.objects import Json
 from gryvia_common.kube.resources import CONFIG_MAPS, GROUP
 from gryvia_common.runtime.plan import Apply
-from gryvia_tuner.space import Space
+from gryvia_search.space import Space
 from gryvia_tuner.trials import LONGEST_MESSAGE, Tuner
 
 BLOCK = 500

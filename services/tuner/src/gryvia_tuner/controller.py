@@ -8,9 +8,9 @@ from gryvia_common.kinds.aijob import AI_JOB
 from gryvia_common.kinds.autotuner import AUTO_TUNER, GryviaAutoTunerSpec, GryviaAutoTunerStatus
 from gryvia_common.kube.resources import CONFIG_MAPS
 from gryvia_common.runtime.controller import Controller
+from gryvia_search.search import Search
 from gryvia_tuner import archive, warmstart
 from gryvia_tuner.decide import Tools, decide
-from gryvia_tuner.search import Search
 from gryvia_tuner.settings import TunerSettings
 from gryvia_tuner.status import unreadable
 

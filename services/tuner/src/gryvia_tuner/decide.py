@@ -21,12 +21,12 @@ from gryvia_common.kube.objects import Json, key_of, uid_of
 from gryvia_common.kube.resources import CONFIG_MAPS
 from gryvia_common.runtime.plan import Apply, Delete, Plan
 from gryvia_common.runtime.world import World
+from gryvia_search.search import Search
+from gryvia_search.space import Space
 from gryvia_tuner import archive, budgets, events, rungs, trials, validation, warmstart
 from gryvia_tuner.budgets import Stop
 from gryvia_tuner.launch import Launched, launch, used
-from gryvia_tuner.search import Search
 from gryvia_tuner.settings import TunerSettings
-from gryvia_tuner.space import Space
 from gryvia_tuner.status import status_of
 from gryvia_tuner.trials import Tuner
 

@@ -15,10 +15,10 @@ from gryvia_common.kinds.aijob import AI_JOB
 from gryvia_common.kinds.trials import TrialRecord, trial_name
 from gryvia_common.runtime.plan import Apply
 from gryvia_common.runtime.world import World
+from gryvia_search.search import Known, Search, seed, seen_by_model
+from gryvia_search.space import Point, Space
 from gryvia_tuner import trials
-from gryvia_tuner.search import Known, Search, seed, seen_by_model
 from gryvia_tuner.settings import TunerSettings
-from gryvia_tuner.space import Point, Space
 from gryvia_tuner.trials import Tuner
 
 RERUNS = 3

@@ -14,9 +14,10 @@ from gryvia_common.errors import Terminal
 from gryvia_common.kinds.aijob import JobTemplate
 from gryvia_common.kinds.autotuner import GryviaAutoTunerSpec, Parameter
 from gryvia_common.numbers import parse_decimal
+from gryvia_search.dimensions import Choices, Continuous, Dimension, Integers
+from gryvia_search.space import Space
 from gryvia_tuner.rungs import rungs_of
 from gryvia_tuner.settings import TunerSettings
-from gryvia_tuner.space import Choices, Continuous, Dimension, Integers, Space
 
 GRID_LIMIT = 100_000
 SHOWN_PROBLEMS = 5

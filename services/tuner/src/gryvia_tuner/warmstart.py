@@ -16,8 +16,8 @@ from gryvia_common.kube.objects import Json
 from gryvia_common.kube.resources import CONFIG_MAPS
 from gryvia_common.runtime.controller import Ref
 from gryvia_common.runtime.world import World
+from gryvia_search.space import Space
 from gryvia_tuner import archive
-from gryvia_tuner.space import Space
 from gryvia_tuner.trials import Tuner
 
 BLOCKS = 40

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gryvia_tuner import cma
-from gryvia_tuner.search import Known, Search, seed, seen_by_model
-from gryvia_tuner.space import Choices, Continuous, Integers, Space
+from gryvia_search import cma
+from gryvia_search.dimensions import Choices, Continuous, Integers
+from gryvia_search.search import Known, Search, seed, seen_by_model
+from gryvia_search.space import Space
 
 MIXED = Space(
     (

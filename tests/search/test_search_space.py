@@ -10,8 +10,9 @@ import numpy as np
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from gryvia_tuner.search import Known, Search, seed
-from gryvia_tuner.space import Choices, Continuous, Integers, Space
+from gryvia_search.dimensions import Choices, Continuous, Integers
+from gryvia_search.search import Known, Search, seed
+from gryvia_search.space import Space
 
 FLOATS = st.floats(-1e12, 1e12, allow_nan=False, allow_subnormal=False)
 NAMES = st.integers(0, 5).map(lambda n: f"p{n}")

@@ -6,9 +6,8 @@
     bayesian  a portfolio: STARTUP random draws, then by lot multivariate TPE with the running trials as constant liars,
               a small step from one of the best, and on all-continuous spaces with enough results CMA-ES (cma.py)
 
-No algorithm repeats a point, and each says None when there is none left. Optuna's TPE does repeat (40 of the 60 points of a
-small space in 60 asks), so its tried candidates are masked out before it picks. The steps near the best, by lot and among
-TPE's candidates, are what plain TPE lacks early on (bench/tuner_regret.py).
+No algorithm repeats a point, and each says None when there is none left. The steps near the best, by lot and among TPE's
+candidates, are what plain TPE lacks early on (bench/tuner_regret.py).
 All randomness comes from seed(uid, number): a restarted service gives the same stream. The model sees MODEL_BEST and MODEL_NEWEST
 results at most, so that a suggestion costs the same at trial 500 and at trial 20,000.
 """
@@ -18,24 +17,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
 
 import numpy as np
-import optuna
-from optuna.storages import InMemoryStorage
-from optuna.study import StudyDirection
-from optuna.trial import FrozenTrial, TrialState
 
-from gryvia_tuner import cma
-from gryvia_tuner.space import Point, Space
+from gryvia_search import cma
+from gryvia_search.space import Point, Space
+from gryvia_search.tpe import Tpe
 
 STARTUP = 10
 LOCAL = 0.25
 LOCAL_BEST = 5
 CMA_FROM = 50
 CMA = 0.35
-CANDIDATES = 64
 CANDIDATES_NEAR = 48
 MODEL_BEST = 50
 MODEL_NEWEST = 200
@@ -58,7 +51,7 @@ class Search:
     """Holds nothing but bounded caches of pure functions."""
 
     def __init__(self) -> None:
-        self._frozen = lru_cache(maxsize=4 * (MODEL_BEST + MODEL_NEWEST))(_frozen)
+        self._tpe = Tpe()
 
     def suggest(
         self,
@@ -96,15 +89,7 @@ class Search:
         elif lot < LOCAL + CMA and len(results) >= CMA_FROM and cma.fits(space):
             return cma.suggest(space, [(one.point, one.value or 0.0) for one in results], CMA_FROM, seed)
         near = [_step(space, rng, _best(results), chance=0.5) for _ in range(CANDIDATES_NEAR)]
-        return self._tpe(space, seed, known, tried, near)
-
-    def _tpe(self, space: Space, seed: int, known: Sequence[Known], tried: Set[Point], near: Sequence[Point]) -> Point:
-        trials = [self._frozen(space, one.point, one.value) for one in known if space.encode(one.point) is not None]
-        study = optuna.Study("history", _History(trials))
-        sampler = _Tpe(space, tried, seed, near)
-        current = _frozen(space, None, None)
-        current.number = len(trials)
-        return space.decode(sampler.sample_relative(study, current, space.distributions))
+        return self._tpe.suggest(space, [(one.point, one.value) for one in known], tried, seed, near)
 
 
 def fresh(space: Space, rng: np.random.Generator, tried: Set[Point]) -> Point | None:
@@ -160,65 +145,3 @@ def seen_by_model(known: Sequence[Known]) -> Sequence[Known]:
     kept = {index for _, index in order[:MODEL_BEST]}
     chosen = [one for index, one in enumerate(old) if index in kept or one.value is None]
     return [*chosen, *known[-MODEL_NEWEST:]]
-
-
-def _frozen(space: Space, point: Point | None, value: float | None) -> FrozenTrial:
-    encoded = {} if point is None else space.encode(point) or {}
-    return optuna.trial.create_trial(
-        params=encoded,
-        distributions=space.distributions if encoded else {},
-        value=value,
-        state=TrialState.RUNNING if value is None else TrialState.COMPLETE,
-    )
-
-
-class _History(InMemoryStorage):
-    """A minimised study that is a given list of trials: building Optuna's own costs 50 µs a trial in deep copies."""
-
-    def __init__(self, trials: list[FrozenTrial]) -> None:
-        super().__init__()
-        self._given = trials
-
-    def get_study_id_from_name(self, study_name: str) -> int:
-        return 0
-
-    def get_study_directions(self, study_id: int) -> list[StudyDirection]:
-        return [StudyDirection.MINIMIZE]
-
-    def get_all_trials(self, study_id: int, deepcopy: bool = True, states: Any = None) -> list[FrozenTrial]:
-        return [trial for trial in self._given if states is None or trial.state in states]
-
-    def set_trial_system_attr(self, trial_id: int, key: str, value: Any) -> None:
-        """The sampler leaves its suggestion for other workers here; there are none."""
-
-
-class _Tpe(optuna.samplers.TPESampler):
-    """TPE that judges small steps from the best beside its own samples, and picks the best candidate that was not tried."""
-
-    def __init__(self, space: Space, tried: Set[Point], seed: int, near: Sequence[Point]) -> None:
-        super().__init__(
-            seed=seed, n_startup_trials=0, n_ei_candidates=CANDIDATES, multivariate=True, constant_liar=True
-        )
-        self._space = space
-        self._tried = tried
-        self._near = near
-
-    def _compute_acquisition_func(self, samples: Any, mpe_below: Any, mpe_above: Any) -> np.ndarray:
-        """Optuna then takes the candidate with the highest value out of `samples`."""
-        for index, point in enumerate(self._near):
-            for name, value in (self._space.encode(point) or {}).items():
-                samples[name][index] = self._space.distributions[name].to_internal_repr(value)
-        values: np.ndarray = super()._compute_acquisition_func(samples, mpe_below, mpe_above)
-        for index in np.argsort(-values):
-            if self._point(samples, int(index)) not in self._tried:
-                break
-            values[index] = -np.inf
-        return values
-
-    def _point(self, samples: Any, index: int) -> Point:
-        return self._space.decode(
-            {
-                name: distribution.to_external_repr(samples[name][index].item())
-                for name, distribution in self._space.distributions.items()
-            }
-        )

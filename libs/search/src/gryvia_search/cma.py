@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import cmaes  # type: ignore[import-untyped]  # the package ships no types
 import numpy as np
 
-from gryvia_tuner.space import Continuous, Point, Space
+from gryvia_search.dimensions import Continuous
+from gryvia_search.space import Point, Space
 
 SIGMA = 0.15
 MARGIN = 1e-6
