@@ -14,7 +14,7 @@ from typing import Never
 import structlog
 from prometheus_client import CollectorRegistry
 
-from gryvia_bridge.cluster import Cluster, ClusterChanged
+from gryvia_bridge.cluster import Cluster, ClusterChanged, WentBack
 from gryvia_bridge.feed import Feed, read_stream
 from gryvia_bridge.guard import StreamGuard
 from gryvia_bridge.lease import Election, LeaseSettings
@@ -60,6 +60,7 @@ class Bridge:
                     async with asyncio.TaskGroup() as tasks:
                         self._start(tasks, cluster, created)
                 except* ClusterChanged as changed:
+                    self.state.went_back |= any(isinstance(one, WentBack) for one in changed.exceptions)
                     log.warning("bridge_cluster_changed", error=str(changed.exceptions[0]))
         finally:
             self.state.role = "standby"
@@ -91,9 +92,10 @@ class Bridge:
             try:
                 cluster = await Cluster.identify(self.kube)
                 await self._ensure()
-                if await self._is_foreign(cluster.uid):
-                    log.warning("bridge_stream_of_another_cluster", cluster=cluster.uid)
+                if self.state.went_back or await self._is_foreign(cluster.uid):
+                    log.warning("bridge_stream_of_another_cluster", cluster=cluster.uid, went_back=self.state.went_back)
                     await self.bus.recreate_objects()
+                    self.state.went_back = False
                 return cluster, (await stream_state(self.bus.link, OBJECTS)).created
             except GryviaError as error:
                 if str(error) != said:

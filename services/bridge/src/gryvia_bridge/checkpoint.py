@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from gryvia_bridge.cluster import WentBack
 from gryvia_bridge.envelope import Envelope
 from gryvia_common.bus.objects import StoredObject
 from gryvia_common.bus.subjects import parse_object_subject
@@ -92,9 +93,15 @@ class Comparison:
         self._seen: set[Key] = set()
 
     def wants(self, change: Envelope) -> bool:
-        """Whether a listed object has to be published. Notes that it exists."""
+        """Whether a listed object has to be published. Notes that it exists. Raises WentBack."""
         self._seen.add(change.key)
-        return is_due(change, self._stored.table.get(change.key))
+        entry = self._stored.table.get(change.key)
+        if entry is not None and change.version < entry.version <= self._version:
+            raise WentBack(
+                f"{self._plural} {change.key} has version {change.version} in the list of version {self._version}, and had "
+                f"{entry.version} before: the API server has gone back to an earlier state"
+            )
+        return is_due(change, entry)
 
     def vanished(self, now: float) -> Iterator[Envelope]:
         for key, entry in self._stored.table.items():

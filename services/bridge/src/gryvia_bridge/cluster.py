@@ -2,8 +2,12 @@
 
 Resource versions compare within one cluster only. When another one answers under the same address (a development
 cluster that was made anew, a moved endpoint), everything the stream holds is of the past but looks like the future; the
-sync markers carry the uid, so that it is noticed. An older backup of the same cluster is not noticed: there the lists
-stay "older than what was seen" until a person deletes the stream.
+sync markers carry the uid, so that it is noticed.
+
+The same cluster may have gone back to an earlier state: restored from a backup, or brought up again without its last writes.
+Where its versions went on from above what they were (etcd's `--bump-revision`, as Kubernetes asks for), one object is proof: in a
+list of version V it is older than the state the stream has of it, which is not newer than V. Then the stream begins anew as
+well. Without that, lists stay "older than what was seen" until the versions have caught up or a person deletes the stream.
 """
 
 from __future__ import annotations
@@ -16,6 +20,10 @@ from gryvia_common.kube.resources import NAMESPACES
 
 class ClusterChanged(Exception):
     """Another cluster answers: the term begins anew."""
+
+
+class WentBack(ClusterChanged):
+    """The same cluster, at an earlier state: what the stream holds never was."""
 
 
 class Cluster:

@@ -38,6 +38,8 @@ class BridgeState:
 
     role: Literal["standby", "active"] = "standby"
     types: dict[str, TypeState] = field(default_factory=dict)
+    went_back: bool = False
+    """The stream has to be made anew before anything is published: the cluster is at an earlier state."""
 
     def wrong(self, now: float) -> str:
         """Why the bridge is not ready; empty when it is."""
