@@ -73,7 +73,7 @@ def run_sleeper(kubeconfig: Path, folder: Path) -> None:
     wait_for(lambda: "Running" in gryvia(kubeconfig, "list", "jobs"), "the job does not run")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_everything_cleanly_with_exit_code_0(
     tmp_path: Path, start_up: Any, working_for: Any, number: signal.Signals
 ) -> None:

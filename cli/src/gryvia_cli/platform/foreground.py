@@ -36,11 +36,13 @@ async def stay_up(options: PlatformOptions, out: Console) -> int:
 
 @contextlib.asynccontextmanager
 async def signalled() -> AsyncIterator[asyncio.Event]:
-    """An event that the first SIGINT or SIGTERM sets. A later one ends the process the usual way, but not one that comes at
-    once: some senders signal the process and its group."""
+    """An event that the first SIGINT, SIGTERM or SIGHUP (a closed terminal; not under nohup) sets. A later one ends the process
+    the usual way, but not one that comes at once: some senders signal the process and its group."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
     first: list[float] = []
 
     def on_signal(number: signal.Signals) -> None:
