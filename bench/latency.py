@@ -183,7 +183,7 @@ async def live_edit(objects: int = OBJECTS) -> list[float]:
             marker = object_headers("cluster", 1, "applied")
             await bus.publish(sync_subject(AI_JOB.plural), b"", marker)
             kubeconfig = Path(name) / "kubeconfig"
-            kubeconfig.write_text(_NOBODY)
+            kubeconfig.write_text(NOBODY)
             async with service(seen, KubeSettings(kubeconfig=kubeconfig), nats.url):
                 while not passes:
                     await asyncio.sleep(0.001)
@@ -203,7 +203,7 @@ async def live_edit(objects: int = OBJECTS) -> list[float]:
     return took
 
 
-_NOBODY = """apiVersion: v1
+NOBODY = """apiVersion: v1
 kind: Config
 current-context: none
 contexts: [{name: none, context: {cluster: none, user: none}}]
