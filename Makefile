@@ -1,6 +1,6 @@
 # The habits of the project. Every target installs what it needs into this clone first.
 .DEFAULT_GOAL := help
-.PHONY: help install demo up test lint types crds docs bench kube-tools test-kube clean
+.PHONY: help install demo up test test-faults lint types crds docs bench kube-tools test-kube clean
 ARGS ?=
 ONLY ?=
 BIN := .venv/bin
@@ -19,6 +19,9 @@ up: install ## the platform without the demo's objects
 
 test: install ## all tests
 	@$(BIN)/pytest $(ARGS)
+
+test-faults: install ## the long fault campaigns: simulation, replicas, kills, outages; GRYVIA_FAULTS_SEED=n for another run
+	@GRYVIA_FAULTS=1 $(BIN)/pytest tests/simulation tests/faults $(ARGS)
 
 lint: install ## style, import rules, module sizes, each service installed alone
 	@$(BIN)/ruff check

@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aiohttp
-from bench.latency import NOBODY, publish, stored
+from bench.latency import NOBODY, publish, stored  # type: ignore[import-not-found]  # bench is a folder, no package
 
 from gryvia_cli.nats_server import NatsServer
 from gryvia_common.bus.connection import Bus, BusSettings
