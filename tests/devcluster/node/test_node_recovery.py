@@ -44,6 +44,8 @@ async def test_processes_end_with_the_node_and_pods_go_on_as_their_policy_says(s
         failed = await machine.phase("never", "Failed")
         state = failed["status"]["containerStatuses"][0]["state"]["terminated"]
         assert (state["exitCode"], state["reason"]) == (137, "ContainerStatusUnknown")
+        [disrupted] = [c for c in failed["status"]["conditions"] if c["type"] == "DisruptionTarget"]
+        assert (disrupted["status"], disrupted["reason"]) == ("True", "TerminationByKubelet")
 
         def restarted(pod: Json) -> bool:
             status = pod["status"]["containerStatuses"][0]

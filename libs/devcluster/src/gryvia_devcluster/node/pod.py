@@ -160,7 +160,11 @@ class PodWorker:
         first = "PodInitializing" if has_init else "ContainerCreating"
         init = [restore_record(spec, status, "PodInitializing", now) for spec in _init_specs(self.pod)]
         main = [restore_record(spec, status, first, now) for spec in self.pod["spec"]["containers"]]
-        return PodRecord(init=init, main=main, ip=ip, started=started, initialized=not has_init)
+        running = [s for key in ("initContainerStatuses", "containerStatuses") for s in status.get(key) or ()]
+        interrupted = any("running" in (s.get("state") or {}) for s in running)
+        return PodRecord(
+            init=init, main=main, ip=ip, started=started, initialized=not has_init, interrupted=interrupted
+        )
 
     def _container(self, spec: Json, record: ContainerRecord) -> Container:
         policy = self.pod["spec"].get("restartPolicy", "Always")

@@ -61,7 +61,8 @@ class ContainerRecord:
 @dataclass(slots=True)
 class PodRecord:
     """`failure` is a verdict over the whole pod (reason, message) that overrules what its containers say; `initialized`
-    stays true once the init containers are through, whatever a sidecar does later."""
+    stays true once the init containers are through, whatever a sidecar does later; `interrupted`: a container ran when the
+    node went down."""
 
     init: list[ContainerRecord]
     main: list[ContainerRecord]
@@ -71,3 +72,4 @@ class PodRecord:
     deleting: bool = False
     failure: tuple[str, str] | None = None
     initialized: bool = False
+    interrupted: bool = False

@@ -88,8 +88,13 @@ def _conditions(old: Json, pod: Json, record: PodRecord, phase: str, now: dateti
         _condition("ContainersReady", ready, "" if ready else ready_reason, "" if ready else ready_message),
         _condition("PodScheduled", True),
     ]
+    if record.interrupted and phase == "Failed":
+        # By no fault of the container: a Job's podFailurePolicy can tell it from a crash, as at a real node's shutdown.
+        message = "the node went down while the pod ran"
+        wanted.append(_condition("DisruptionTarget", True, "TerminationByKubelet", message))
     before = {c["type"]: c for c in old.get("conditions") or ()}
-    kept = [c for kind, c in before.items() if kind not in _OWN]
+    ours = {c["type"] for c in wanted} | {*_OWN}
+    kept = [c for kind, c in before.items() if kind not in ours]
     return [*(_timed(c, before.get(c["type"]), now) for c in wanted), *kept]
 
 
