@@ -16,7 +16,7 @@ PARTIAL_LIST = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io
 
 async def names(talk: Any, path: str) -> None:
     """Say only the names: what the items look like is said elsewhere."""
-    answer = await talk._api("GET", path.replace("{ns}", talk.namespace))
+    answer = await talk.api("GET", path.replace("{ns}", talk.namespace))
     found = [item["metadata"]["name"] for item in answer.body["items"]] if answer.code == 200 else answer.body
     talk.say(path, found)
 
@@ -25,7 +25,7 @@ async def test_label_selectors(talk: Any) -> None:
     for name, labels in {"a": {"x": "1"}, "b": {"x": "2", "y": ""}, "c": {}, "d": {"x": "3", "n": "7"}}.items():
         body = widget(name)
         body["metadata"]["labels"] = labels
-        await talk._api.ok("POST", WIDGETS_PATH.replace("{ns}", talk.namespace), body)
+        await talk.api.ok("POST", WIDGETS_PATH.replace("{ns}", talk.namespace), body)
     for selector in (
         "x=1", "x==2", "x!=1", "x", "!x", "x in (1,2)", "x notin (1)", "x,y", "x=1,y", "y=", " x = 1 ", "x in ()",
         "n>5", "n>9", "n<8", "x>a", "", "x=", "=1", "x=1=2", "x in (1", "X Y", "a/b/c=1", "x=bad value!", ",",
@@ -36,7 +36,7 @@ async def test_label_selectors(talk: Any) -> None:
 
 async def test_field_selectors(talk: Any) -> None:
     for name, color in (("a", "red"), ("b", "blue")):
-        await talk._api.ok("POST", WIDGETS_PATH.replace("{ns}", talk.namespace), widget(name, color=color))
+        await talk.api.ok("POST", WIDGETS_PATH.replace("{ns}", talk.namespace), widget(name, color=color))
     for selector in (
         "metadata.name=a", "metadata.name!=a", "metadata.namespace={ns}", "spec.color=blue", "spec.color!=blue",
         "spec.size=1", "metadata.uid=x", "metadata.name=a,spec.color=red", "metadata.name", "metadata.name=", "=",
@@ -55,8 +55,8 @@ async def test_pages_are_of_one_moment(talk: Any, target: Any) -> None:
     await talk("DELETE", f"{WIDGETS_PATH}/d")
     await talk("PATCH", f"{WIDGETS_PATH}/e", {"spec": {"size": 5}}, content_type=MERGE)
     token = quote(first["metadata"]["continue"])
-    second = await talk._api.ok("GET", f"{WIDGETS_PATH}?limit=2&continue={token}".replace("{ns}", talk.namespace))
-    third = await talk._api.ok(
+    second = await talk.api.ok("GET", f"{WIDGETS_PATH}?limit=2&continue={token}".replace("{ns}", talk.namespace))
+    third = await talk.api.ok(
         "GET",
         f"{WIDGETS_PATH}?limit=2&continue={quote(second['metadata']['continue'])}".replace("{ns}", talk.namespace),
     )
@@ -69,7 +69,7 @@ async def test_pages_are_of_one_moment(talk: Any, target: Any) -> None:
     await talk("GET", f"{WIDGETS_PATH}?limit=2&continue=nonsense")
     await talk("GET", f"{WIDGETS_PATH}?limit=-1")
     await talk("GET", f"{WIDGETS_PATH}?limit=x")
-    selected = await talk._api.ok("GET", f"{WIDGETS_PATH}?limit=1&labelSelector=a".replace("{ns}", talk.namespace))
+    selected = await talk.api.ok("GET", f"{WIDGETS_PATH}?limit=1&labelSelector=a".replace("{ns}", talk.namespace))
     assert selected["items"] == []
     version = first["metadata"]["resourceVersion"]
     for query in (
@@ -81,7 +81,7 @@ async def test_pages_are_of_one_moment(talk: Any, target: Any) -> None:
         "resourceVersion=0",
         f"resourceVersion={version}&continue={token}",
     ):
-        answer = await talk._api("GET", f"{WIDGETS_PATH}?{query}".replace("{ns}", talk.namespace))
+        answer = await talk.api("GET", f"{WIDGETS_PATH}?{query}".replace("{ns}", talk.namespace))
         told = query.replace(version, "VERSION").replace(token, "TOKEN")
         body = answer.body
         if answer.code == 200:
@@ -120,10 +120,10 @@ async def test_tables(talk: Any) -> None:
     await talk("POST", WIDGETS_PATH, widget(size=7))
     await talk("PATCH", f"{WIDGETS_PATH}/a/status", {"status": {"phase": "Up"}}, content_type=MERGE)
     for form in (TABLE, PARTIAL_LIST):
-        await talk._api("GET", WIDGETS_PATH.replace("{ns}", talk.namespace), accept=form)
+        await talk.api("GET", WIDGETS_PATH.replace("{ns}", talk.namespace), accept=form)
     for form, path in ((TABLE, f"{WIDGETS_PATH}/a"), (PARTIAL, f"{WIDGETS_PATH}/a"), (PARTIAL_LIST, WIDGETS_PATH)):
         await talk("GET", path, accept=form)
-    table = (await talk._api("GET", f"{WIDGETS_PATH}/a".replace("{ns}", talk.namespace), accept=TABLE)).body
+    table = (await talk.api("GET", f"{WIDGETS_PATH}/a".replace("{ns}", talk.namespace), accept=TABLE)).body
     [row] = table["rows"]
     talk.say("columns", table["columnDefinitions"])
     talk.say("cells", row["cells"][:-1])
@@ -141,5 +141,5 @@ async def test_tables_of_builtin_kinds_have_the_same_columns(talk: Any) -> None:
         "/apis/networking.k8s.io/v1/networkpolicies", "/apis/policy/v1/poddisruptionbudgets",
         "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
     ):  # fmt: skip
-        answer = await talk._api("GET", f"{path}?limit=1", accept=TABLE)
+        answer = await talk.api("GET", f"{path}?limit=1", accept=TABLE)
         talk.say(path, [[c["name"], c["type"], c["format"], c["priority"]] for c in answer.body["columnDefinitions"]])

@@ -36,12 +36,12 @@ class Conversation:
 
     def __init__(self, api: Http, namespace: str) -> None:
         self.namespace = namespace
-        self._api = api
+        self.api = api
         self._turns: list[Json] = []
 
     async def __call__(self, method: str, path: str, body: Any = None, **options: Any) -> Answer:
         sent = json.loads(json.dumps(body).replace("{ns}", self.namespace)) if isinstance(body, dict | list) else body
-        answer = await self._api(method, path.replace("{ns}", self.namespace), sent, **options)
+        answer = await self.api(method, path.replace("{ns}", self.namespace), sent, **options)
         turn: Json = {"request": f"{method} {path}", "code": answer.code, "body": answer.body}
         if answer.warnings:
             turn["warnings"] = list(answer.warnings)
@@ -90,12 +90,11 @@ def _refusals(a: Json, b: Json) -> dict[str, tuple[str, str]]:
     """Where one refuses and the other does not, or in other words, the details say nothing more."""
     if a.get("code") != b.get("code"):
         return {".code": (_outcome(a), _outcome(b))}
-    if (
-        isinstance(a["body"], dict)
-        and a["body"].get("kind") == "Status"
-        and a["body"].get("message") != b["body"].get("message")
-    ):
-        return {".message": (_short(a["body"].get("message")), _short(b["body"].get("message")))}
+    one, other = a.get("body"), b.get("body")
+    if not isinstance(one, dict) or not isinstance(other, dict) or one.get("kind") != "Status":
+        return {}
+    if one.get("message") != other.get("message"):
+        return {".message": (_short(one.get("message")), _short(other.get("message")))}
     return {}
 
 

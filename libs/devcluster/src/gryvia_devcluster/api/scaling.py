@@ -8,7 +8,6 @@ from gryvia_devcluster.api import refusals
 from gryvia_devcluster.errors import ApiError
 from gryvia_devcluster.types import Json, ResourceType
 
-
 MOST_REPLICAS = 2**31 - 1
 
 

@@ -22,6 +22,9 @@ from gryvia_devcluster.patch.claims import refused, undeclared
 from gryvia_devcluster.store import Key
 from gryvia_devcluster.types import Json, PatchType, ResourceType, Subresource
 
+ANNOTATED_BY_STATUS = frozenset({"deployments.apps", "replicasets.apps"})
+"""Where a write of the status may change annotations too: the revision of a rollout comes that way."""
+
 
 def typed(rt: ResourceType, obj: Json) -> Json:
     """A private copy with the right apiVersion, kind and a metadata map. Raises ApiError BadRequest."""
@@ -218,7 +221,8 @@ def _replace(
     if new == live:
         return live
     content.validate(served, new, live, subresource)
-    generation.settle(served, live, new)
+    if subresource != "status":
+        generation.settle(served, live, new)
     if rt.group_resource == CRDS and subresource == "":
         new["status"] = established_status(new, state.now())
     if not owned:
@@ -241,8 +245,10 @@ def _only(rt: ResourceType, live: Json, new: Json, subresource: Subresource, *, 
     if subresource == "status":
         if "status" not in rt.subresources:
             raise ApiError("NotFound", "the server could not find the requested resource")
-        status = new.get("status")
+        status, annotations = new.get("status"), new["metadata"].get("annotations")
         new = {**live, "metadata": dict(live["metadata"]), "status": status}
+        if rt.group_resource in ANNOTATED_BY_STATUS and annotations:
+            new["metadata"]["annotations"] = annotations
         if status is None:
             del new["status"]
         new = copy(new)

@@ -108,7 +108,8 @@ def _renumber(deployment: Json, new: Json, old: Sequence[Json]) -> list[Action]:
 def _annotate(deployment: Json, revision: int) -> list[Action]:
     if revision_of(deployment) == revision:
         return []
-    return [Merge(deployment, {"metadata": {"annotations": {REVISION: str(revision)}}})]
+    # Through the status, as the real controller: it is no change that a generation counts.
+    return [Merge(deployment, {"metadata": {"annotations": {REVISION: str(revision)}}}, "status")]
 
 
 def _scale(deployment: Json, rs: Json, size: int) -> list[Action]:
