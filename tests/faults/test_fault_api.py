@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import resource
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -175,6 +176,29 @@ async def test_nats_away(tmp_path: Path, mode: str, capsys: pytest.CaptureFixtur
                 print(
                     f"\nNATS {mode} for {AWAY:.0f} s: warnings {noise}; a study that waited ended {seconds:.1f} s after"
                 )
+
+
+@LONG
+@pytest.mark.timeout(200)
+async def test_nats_with_a_full_disk(tmp_path: Path) -> None:
+    """A file of the server that may not grow stands for the full disk. The services stay up and say so. A nats-server that could
+    not write goes on refusing when there is room again, until it is restarted (its own habit); then all goes on."""
+    async with proxied(tmp_path) as platform:
+        await platform.study_ends("before")
+        found = platform.site
+        unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+        resource.prlimit(found.nats.pid or 0, resource.RLIMIT_FSIZE, (2048, resource.RLIM_INFINITY))
+        await found.admin.create(AUTO_TUNER.resource, study("meanwhile"))
+        assert "NATS has not stored a change for" in await platform.until_said("bridge", "publishing", seconds=40)
+        for name in ("jobs", "tuner"):
+            await platform.until_said(name, "lease")
+        assert all(process.starts == 1 for process in found.services.values())
+        resource.prlimit(found.nats.pid or 0, resource.RLIMIT_FSIZE, unlimited)
+        await found.nats.kill()
+        await platform.until_ended("meanwhile", seconds=60)
+        await found.until_ready(seconds=20)
+        assert all(process.starts == 1 for process in found.services.values())
+        assert all(len(platform.warnings(name)) <= 12 for name in SERVICES), platform.warnings("bridge")
 
 
 @LONG

@@ -6,6 +6,7 @@ events after deduplication, and not one effect in the ten minutes after everythi
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from scenarios import CHILDREN, SERVICES, Scenario
 from simulated import FEED_FAULTS, FeedFault, Simulation
 from virtual_time import run
 
+from gryvia_common.kinds.aijob import AI_JOB
 from gryvia_common.kinds.trials import decode_block, trial_name
 from gryvia_common.kube.objects import Json
 
@@ -113,6 +115,10 @@ def judged(sim: Simulation, until: float) -> Outcome:
         if plural != "events"
     }
     _join_history(state)
+    for obj in state.values():
+        if _phase(obj) == "Failed" and obj["kind"] == AI_JOB.name:
+            # Which of its pods was the last to fail may not be seen yet when the Job is seen to have failed.
+            obj["status"]["message"] = re.sub(r"pod \S+", "pod", obj["status"]["message"])
     return Outcome(
         state=state,
         created=+created,

@@ -16,7 +16,7 @@ from scenarios import SCENARIOS, Scenario
 
 SEED = int(os.environ.get("GRYVIA_FAULTS_SEED") or 20260301)
 MANY = bool(os.environ.get("GRYVIA_FAULTS"))
-SHARE = 340 if MANY else 8
+SHARE = 300 if MANY else 8
 
 
 @pytest.mark.timeout(900)
@@ -24,8 +24,10 @@ SHARE = 340 if MANY else 8
 def test_one_fault_anywhere_changes_nothing(scenario: Scenario, capsys: pytest.CaptureFixture[str]) -> None:
     reference = carry_out(Plan(scenario))
     assert not reference.late_effects
+    # Its statuses are large on purpose: a plan of it costs ten times as much.
+    share = SHARE // 6 + 1 if scenario.name == "archive" else SHARE
     everything = list(plans(scenario, reference))
-    chosen = random.Random(f"{SEED}/{scenario.name}").sample(everything, min(SHARE, len(everything)))
+    chosen = random.Random(f"{SEED}/{scenario.name}").sample(everything, min(share, len(everything)))
     started = time.perf_counter()
     failures = {}
     for plan in chosen:

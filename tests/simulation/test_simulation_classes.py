@@ -36,3 +36,12 @@ def test_a_replica_that_is_behind_deletes_nothing_that_has_ended(fault: str) -> 
     reference = carry_out(Plan(scenario))
     ends = [plan for plan in plans(scenario, reference) if plan.fault == fault and plan.process.startswith("jobs")]
     assert not [str(plan) for plan in ends[::9] if carry_out(plan).differences(reference)]
+
+
+def test_children_that_go_before_their_owner_are_not_made_again() -> None:
+    """The trial was deleted, and the garbage collector took its Job; the Job's end came first and the Job was made anew."""
+    scenario = named("goal")
+    reference = carry_out(Plan(scenario))
+    count = reference.deliveries["jobs"]
+    late = [Plan(scenario, "late", at, "jobs") for at in range(count - 14, count)]
+    assert not [str(plan) for plan in late if carry_out(plan).differences(reference)]

@@ -22,6 +22,7 @@ async def run(settings: BridgeSettings, clock: Clock) -> None:
             lease_seconds=settings.lease_seconds,
         )
         connected.health.checks["types"] = lambda: bridge.state.wrong(clock.monotonic())
+        connected.health.checks["publishing"] = lambda: bridge.state.stuck()
         identity = f"{settings.replica}-{uuid4().hex[:8]}"
         await run_bridge(bridge, lease=settings.lease, identity=identity)
 

@@ -69,6 +69,7 @@ class Bridge:
     def _start(self, tasks: asyncio.TaskGroup, cluster: Cluster, created: str) -> None:
         publisher = Publisher(self.bus, tasks, clock=self.clock, metrics=self.metrics)
         self.metrics.lag.set_function(publisher.lag)
+        self.state.lag = publisher.lag
         feeds: dict[str, tuple[Feed, Reflector]] = {}
         for watched in self.watched:
             state = self.state.types[watched.plural]

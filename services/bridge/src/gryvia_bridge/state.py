@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
 # A type whose watch has said nothing (no bookmark even) for this long is not live.
 SILENCE = 120.0
+# A publication that NATS has not confirmed for this long, over all its tries.
+STUCK = 15.0
 
 
 @dataclass(slots=True)
@@ -38,8 +41,14 @@ class BridgeState:
 
     role: Literal["standby", "active"] = "standby"
     types: dict[str, TypeState] = field(default_factory=dict)
+    lag: Callable[[], float] = lambda: 0.0
     went_back: bool = False
     """The stream has to be made anew before anything is published: the cluster is at an earlier state."""
+
+    def stuck(self) -> str:
+        """Whether NATS, though connected, does not take what there is to publish (its disk is full, say); empty when it does."""
+        lag = self.lag()
+        return f"NATS has not stored a change for {lag:.0f} s; see its log" if lag > STUCK else ""
 
     def wrong(self, now: float) -> str:
         """Why the bridge is not ready; empty when it is."""

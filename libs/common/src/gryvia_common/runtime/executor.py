@@ -83,7 +83,7 @@ class Executor:
         refused = False
         deleting = bool(metadata(raw).get("deletionTimestamp"))
         for apply in () if deleting else plan.apply:
-            outcome = await self._apply(raw, apply, memory)
+            outcome = await self._apply(resource, raw, apply, memory)
             changed |= outcome != "same"
             refused |= outcome == "refused"
         if refused:
@@ -123,6 +123,15 @@ class Executor:
         memory.deleted[delete.uid] = now
         return True
 
+    async def _confirm(self, kind: Resource, owner: Json) -> None:
+        """A child that was there is gone. Before it is made again: does its owner still live? Of a deleted object the
+        children may be seen to go first, for each type comes on a watch of its own. Raises Gone, or Conflict when the
+        owner has to be looked at again."""
+        meta = metadata(owner)
+        live = await self._kube.get(kind, meta.get("namespace") or "", meta["name"])
+        if uid_of(live) != meta["uid"] or metadata(live).get("deletionTimestamp"):
+            raise Conflict(f"{kind.kind} {meta['name']} is being deleted, or is another one by now")
+
     async def _read_child(self, resource: Resource, key: Key, uid: str) -> None:
         try:
             live = await self._kube.get(resource, key.namespace, key.name)
@@ -131,7 +140,7 @@ class Executor:
         else:
             self._cache.put(resource.plural, live)
 
-    async def _apply(self, owner: Json, apply: Apply, memory: Memory) -> str:
+    async def _apply(self, kind: Resource, owner: Json, apply: Apply, memory: Memory) -> str:
         resource, manifest = apply.resource, apply.manifest
         meta = metadata(manifest)
         key = Key(meta.get("namespace") or "", meta["name"])
@@ -144,6 +153,8 @@ class Executor:
         live = self._cache.get(resource.plural, key)
         try:
             if live is None:
+                if self._cache.was_removed(resource.plural, key):
+                    await self._confirm(kind, owner)
                 return await self._create(owner, apply, key, memory)
             if not is_controlled_by(live, owner):
                 return self._refuse(memory, apply, key, *_collision(resource, live))
