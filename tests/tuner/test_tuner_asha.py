@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from gryvia_common.kinds.autotuner import AshaConfig, Objective
-from gryvia_common.kinds.trials import TrialRecord
-from gryvia_tuner.rungs import judged, observed, rungs_of
+from gryvia_common.kinds.autotuner import AshaConfig
+from gryvia_tuner.validation import rungs_of
 
 NINE = {"maxEpochs": 9, "reductionFactor": 3, "minResource": 1}
 
@@ -42,7 +39,7 @@ def report(cluster, number, epoch, value):
     ],
 )
 def test_rungs_grow_by_the_factor_up_to_max_epochs(config, expected):
-    assert rungs_of(AshaConfig(**config)) == expected
+    assert rungs_of(AshaConfig(**config)).levels == expected
 
 
 @pytest.mark.parametrize(("direction", "good", "bad"), [("maximize", 0.9, 0.1), ("minimize", 0.1, 0.9)])
@@ -144,35 +141,3 @@ def test_a_study_with_stopped_trials_ends_well_with_its_best(study):
     assert cluster.phase == "Succeeded"
     assert (cluster.status["trialsCompleted"], cluster.status["trialsStopped"]) == (3, 2)
     assert cluster.status["bestTrial"]["metricValue"] == 0.95
-
-
-VALUES = st.lists(st.one_of(st.none(), st.floats(-10, 10)), min_size=1, max_size=12)
-
-
-@given(VALUES, st.sampled_from(["minimize", "maximize"]), st.integers(2, 4))
-def test_the_best_is_never_stopped_and_one_alone_neither(values, direction, factor):
-    records = [
-        TrialRecord(n, {}, "Running", rungs=() if value is None else ((1, value),)) for n, value in enumerate(values)
-    ]
-    config = AshaConfig(max_epochs=2, reduction_factor=factor)
-    stops = judged(records, config, Objective(metric_name="m", direction=direction))
-    known = [value for value in values if value is not None]
-    best = None if not known else min(known) if direction == "minimize" else max(known)
-    for number in stops:
-        assert values[number] is not None
-        assert values[number] != best
-    assert len(known) >= 2 or not stops
-    assert len(known) - len(stops) >= -(-len(known) // factor) or not known
-
-
-@given(st.lists(st.tuples(st.integers(0, 40), st.floats(-5, 5)), max_size=30))
-def test_the_points_at_the_rungs_are_bounded_and_never_change(points):
-    """However often one looks, what was recorded at a rung stays."""
-    rungs, record = (1, 3, 9, 27), TrialRecord(0, {}, "Running")
-    seen = {}
-    for count in range(len(points) + 1):
-        history = [{"step": step, "values": {"m": value}} for step, value in sorted(points[:count])]
-        record = observed(record, {"status": {"metrics": {"history": history}}}, "m", rungs)
-        assert len(record.rungs) <= len(rungs)
-        assert seen.items() <= dict(record.rungs).items()
-        seen = dict(record.rungs)

@@ -1,12 +1,13 @@
 """From a parameter as a person writes it to a dimension: what is impossible, what has no effect, and what it means.
 
-Listed numbers must be plain decimals; who reads them from people checks that before.
+What a plain number is, who asks says: a text that is one for `float()` may be none for a manifest.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,6 +16,7 @@ from gryvia_search.dimensions import Choices, Continuous, Dimension, Integers
 LARGEST_INT = 1e15
 LARGEST_FLOAT = 1e100
 """Beyond these the models' arithmetic is no longer exact, or not finite."""
+_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +31,14 @@ class Parameter:
     step: int = 1
     values: tuple[str, ...] = ()
 
-    def problems(self) -> Iterator[tuple[str, str]]:
-        """(field or nothing, what is wrong with it and how to mend it). A parameter without problems has a dimension."""
+    def problems(self, number: Callable[[str], float | None]) -> Iterator[tuple[str, str]]:
+        """(field or nothing, what is wrong with it and how to mend it). A parameter without problems has a dimension.
+        `number`: the value of a text, None when it is no number."""
         if self.values:
-            return
-        if self.type == "categorical":
+            wrong = next((text for text in self.values if not self._is_value(number(text))), None)
+            if wrong is not None:
+                yield "values", f'"{wrong}" is not a plain {self.type}; write a decimal number or use categorical'
+        elif self.type == "categorical":
             yield "values", "missing; a categorical parameter needs at least one value"
         elif self.min is None or self.max is None:
             yield "min" if self.min is None else "max", "missing; set min and max, or list the values"
@@ -41,6 +46,9 @@ class Parameter:
             yield "min", f"{self.min:g} must be less than max ({self.max:g})"
         else:
             yield from self._bound_problems(self.min, self.max)
+
+    def _is_value(self, number: float | None) -> bool:
+        return self.type == "categorical" or (number is not None and (self.type == "float" or number.is_integer()))
 
     def _bound_problems(self, low: float, high: float) -> Iterator[tuple[str, str]]:
         limit = LARGEST_INT if self.type == "int" else LARGEST_FLOAT
@@ -80,3 +88,18 @@ class Parameter:
         low = math.ceil(self.min)
         high = low + (math.floor(self.max) - low) // self.step * self.step
         return Integers(self.name, low, high, self.step, log and self.step == 1)
+
+
+def problems(parameters: Sequence[Parameter], number: Callable[[str], float | None]) -> Iterator[tuple[str, str]]:
+    """(path into the list or nothing, what is wrong there and how to mend it); `number` as above."""
+    if not parameters:
+        yield "", "empty; add at least one parameter"
+    seen: set[str] = set()
+    for index, parameter in enumerate(parameters):
+        if not _NAME.fullmatch(parameter.name):
+            yield f"[{index}].name", f'"{parameter.name}" must be made of letters, digits, "_", "." and "-"'
+        elif parameter.name in seen:
+            yield f"[{index}].name", f'"{parameter.name}" is there twice; give each parameter its own name'
+        seen.add(parameter.name)
+        for field, text in parameter.problems(number):
+            yield f"[{index}] ({parameter.name}){'.' if field else ''}{field}", text

@@ -27,6 +27,12 @@ class Verdict:
     peers: int
     needed: float
 
+    def said(self, metric: str) -> str:
+        return (
+            f"stopped at rung {self.rung}: {metric} {self.value:g} is not among the best {self.keep} of {self.peers}"
+            f" (needs {self.needed:g})"
+        )
+
 
 @dataclass(frozen=True)
 class Rungs:

@@ -9,112 +9,49 @@ means that somebody else deleted it. Until such a job is gone its slot is taken,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 
-from gryvia_common.errors import Terminal
 from gryvia_common.kinds.aijob import AI_JOB
-from gryvia_common.kinds.conditions import parse_timestamp
-from gryvia_common.kinds.trials import TrialRecord, to_record, trial_name, trial_number
-from gryvia_common.kube.objects import Json, key_of, uid_of
-from gryvia_common.kube.resources import CONFIG_MAPS
+from gryvia_common.kinds.conditions import timestamp
+from gryvia_common.kinds.trials import trial_name
+from gryvia_common.kube.objects import uid_of
 from gryvia_common.runtime.plan import Apply, Delete, Plan
 from gryvia_common.runtime.world import World
-from gryvia_search.search import Search
-from gryvia_search.space import Space
-from gryvia_tuner import archive, budgets, events, rungs, trials, validation, warmstart
+from gryvia_search.history import used
+from gryvia_tuner import archive, budgets, events
 from gryvia_tuner.budgets import Stop
-from gryvia_tuner.launch import Launched, launch, used
+from gryvia_tuner.launch import Launched, launch
 from gryvia_tuner.settings import TunerSettings
 from gryvia_tuner.status import status_of
+from gryvia_tuner.study import Records, Study, Tools, read
 from gryvia_tuner.trials import Tuner
-
-Records = Mapping[int, TrialRecord]
-
-
-@dataclass(frozen=True, slots=True)
-class Tools:
-    """What a pass uses besides its inputs: the limits, and bounded caches of pure functions."""
-
-    settings: TunerSettings
-    search: Search
-    read_block: archive.ReadBlock
-
-
-@dataclass(frozen=True, slots=True)
-class Study:
-    """A pass's view. `before`: the trials as the status has them; `recent`: these and the adopted ones as they are now;
-    `archived`: all in the archive. `space` None: the spec is `invalid`."""
-
-    tuner: Tuner
-    space: Space | None
-    invalid: str
-    jobs: Mapping[str, Json]
-    archived: Records
-    before: Records
-    recent: Records
-    warm: warmstart.Warm
-
-    @property
-    def records(self) -> Records:
-        return {**self.archived, **self.recent}
-
-    def alive(self, number: int) -> bool:
-        return trials.alive(self.jobs.get(trial_name(self.tuner.name, number)))
 
 
 def decide(tuner: Tuner, world: World, now: datetime, tools: Tools) -> Plan:
     if tuner.deleting or has_ended(tuner):
         return Plan()
-    study = _read(tuner, world, now, tools)
-    started = parse_timestamp(tuner.status.start_time) if tuner.status.start_time else now
-    sizes = archive.sizes(study.space) if study.space else archive.LARGEST
-    blocks = archive.due(tuner, study.recent, study.archived, sizes)
-    stop = _stop(study, world, blocks, started, now)
-    study = replace(study, recent=_stopped(study, stop, now))
-    stopping = {n for n, record in study.recent.items() if _is_over(record) and study.alive(n)}
+    study = read(tuner, world, now, tools)
+    blocks = archive.due(study)
+    refused = _refused(world, blocks)
+    stop = _stop(study, refused)
+    study = study.having(_stopped(study, stop))
     launched = Launched()
     if stop is None and study.space is not None:
-        launched = launch(
-            tuner,
-            world,
-            study.space,
-            study.records,
-            study.warm.records,
-            len(stopping),
-            tools.search,
-            tools.settings,
-            now,
-        )
-        study = replace(study, recent={**study.recent, **launched.records})
-    ending = _ending(study, stop, launched, bool(stopping))
-    records = study.records
-    best = budgets.best_of(records.values(), tuner.spec.objective.direction)
+        launched = launch(study, study.space, tools)
+        study = study.having(launched.records)
+    ending = _ending(study, stop, launched)
     status = status_of(
-        tuner,
-        records.values(),
-        archive.window(study.recent, study.archived, best, sizes),
-        best,
+        study,
         phase="Running" if ending is None else "Failed" if ending.failed else "Succeeded",
         message=ending.message if ending else _progress(study, stop, tools.settings),
-        archived=len(study.archived),
-        warm=study.warm,
-        notes=validation.ignored(tuner.spec),
-        invalid=study.invalid,
-        now=now,
     )
     return Plan(
         status=status,
-        apply=(*launched.apply, *(() if _refused(world, blocks) else blocks)),
-        delete=tuple(
-            _delete(study, number)
-            for number in sorted(stopping)
-            if number in study.before and _is_over(study.before[number])
-        ),
-        emit=events.emitted(tuner, study.before, study.recent, best, status),
-        record=events.recorded(tuner, study.before, study.recent, status),
-        again_at=budgets.look_again(tuner.spec, records.values(), started, now) if ending is None else None,
+        apply=(*launched.apply, *(() if refused else blocks)),
+        delete=tuple(_deleted(study)),
+        emit=tuple(events.emitted(study, status)),
+        record=tuple(events.recorded(study, status)),
+        again_at=budgets.look_again(study) if ending is None else None,
     )
 
 
@@ -126,97 +63,58 @@ def has_ended(tuner: Tuner) -> bool:
     return status.phase in ("Succeeded", "Failed")
 
 
-def _read(tuner: Tuner, world: World, now: datetime, tools: Tools) -> Study:
-    invalid, space = "", None
-    try:
-        space = validation.check(tuner.spec, tools.settings)
-    except Terminal as error:
-        invalid = str(error)
-    jobs = {key_of(job).name: job for job in world.children(AI_JOB.resource)}
-    archived = archive.read(world.children(CONFIG_MAPS), tuner.name, tools.read_block)
-    found = (to_record(trial) for trial in tuner.status.trials or ())
-    before = {record.number: record for record in found if record is not None}
-    unknown = {
-        number: trials.adopted(number, job)
-        for name, job in jobs.items()
-        if (number := trial_number(name)) is not None and number not in before and number not in archived
-    }
-    recent = {
-        number: record if number in archived else _synced(tuner, world, jobs, record, now)
-        for number, record in sorted({**before, **unknown}.items())
-    }
-    warm = warmstart.reused(tuner, world, space, tools.read_block) if space else warmstart.Warm()
-    return Study(tuner, space, invalid, jobs, archived, before, recent, warm)
-
-
-def _synced(tuner: Tuner, world: World, jobs: Mapping[str, Json], record: TrialRecord, now: datetime) -> TrialRecord:
-    name = trial_name(tuner.name, record.number)
-    job, config = jobs.get(name), tuner.spec.asha_config
-    objective = tuner.spec.objective
-    if config is not None and tuner.spec.search_algorithm == "asha" and job is not None and record.active:
-        record = rungs.observed(record, job, objective.metric_name, rungs.rungs_of(config))
-    return trials.synced(record, job, world.refusal(AI_JOB.resource, name), objective.metric_name, now)
-
-
-def _stop(study: Study, world: World, blocks: tuple[Apply, ...], started: datetime, now: datetime) -> Stop | None:
+def _stop(study: Study, refused: str) -> Stop | None:
     if study.invalid:
         return Stop(study.invalid, failed=True)
-    refused = _refused(world, blocks)
     if refused:
         return Stop(f"the archive of trials cannot be written: {refused}", failed=True)
-    records = study.records.values()
-    best = budgets.best_of(records, study.tuner.spec.objective.direction)
-    return budgets.stop_of(study.tuner.spec, records, best, started, now)
+    return next(budgets.stops(study), None)
 
 
-def _stopped(study: Study, stop: Stop | None, now: datetime) -> Records:
-    """With the trials marked that are to be stopped: all of them, or those that asha weeds out."""
-    spec = study.tuner.spec
+def _stopped(study: Study, stop: Stop | None) -> Records:
+    """The trials that are to be stopped, so marked: all of them, or those that asha weeds out."""
+    running = [record.number for record in study.active]
     if stop is not None:
-        why = {number: f"stopped: {stop.message}" for number, record in study.recent.items() if record.active}
-    elif spec.search_algorithm == "asha" and spec.asha_config is not None:
-        why = rungs.judged(study.records.values(), spec.asha_config, spec.objective)
+        why = dict.fromkeys(running, f"stopped: {stop.message}")
+    elif study.rungs is not None:
+        points = {number: record.rungs for number, record in study.records.items() if record.rungs}
+        found = study.rungs.judged(points, running, minimize=study.minimize)
+        why = {number: verdict.said(study.spec.objective.metric_name) for number, verdict in found.items()}
     else:
-        return study.recent
-    marked = {number: trials.stopped(study.recent[number], text, now) for number, text in why.items()}
-    return {**study.recent, **marked}
+        return {}
+    at = timestamp(study.now)
+    return {number: study.records[number].ended_as("Stopped", text, at) for number, text in why.items()}
 
 
-def _ending(study: Study, stop: Stop | None, launched: Launched, stopping: bool) -> Stop | None:
+def _ending(study: Study, stop: Stop | None, launched: Launched) -> Stop | None:
     """How the study ends; None while it runs."""
-    records = study.records.values()
-    if stopping or any(record.active for record in records):
+    if study.stopping or study.active:
         return None
-    completed = sum(record.phase == "Succeeded" for record in records)
-    said = _results(study)
+    said, counts = _results(study), study.counts
     if stop is not None:
-        failed = completed == 0 if stop.failed is None else stop.failed
+        failed = counts["Succeeded"] == 0 if stop.failed is None else stop.failed
         return Stop(stop.message if study.invalid else f"{stop.message}; {said}", failed)
     if launched.exhausted:
         said = f"Search space exhausted; {said}"
-    elif used(records) < study.tuner.spec.max_trials:
+    elif used(study.records.values()) < study.spec.max_trials:
         return None
-    completed += sum(record.phase == "Stopped" for record in records)
-    return Stop(said, failed=completed == 0 and any(record.phase == "Failed" for record in records))
+    return Stop(said, failed=counts["Succeeded"] + counts["Stopped"] == 0 and counts["Failed"] > 0)
 
 
 def _results(study: Study) -> str:
-    records = study.records.values()
-    objective = study.tuner.spec.objective
-    best = budgets.best_of(records, objective.direction)
-    said = f"{sum(r.phase in ('Succeeded', 'Stopped') for r in records)} trials completed"
-    failed = sum(record.phase == "Failed" for record in records)
-    if failed:
-        said += f", {failed} failed"
+    counts, best, metric = study.counts, study.best, study.spec.objective.metric_name
+    said = f"{counts['Succeeded'] + counts['Stopped']} trials completed"
+    if counts["Failed"]:
+        said += f", {counts['Failed']} failed"
     if best is not None:
-        return f"{said}, best {objective.metric_name} {best.value:g} by {trial_name(study.tuner.name, best.number)}"
-    return f"{said}; no trial reported the metric {objective.metric_name}"
+        return f"{said}, best {metric} {best.value:g} by {trial_name(study.tuner.name, best.number)}"
+    return f"{said}; no trial reported the metric {metric}"
 
 
 def _progress(study: Study, stop: Stop | None, settings: TunerSettings) -> str:
     if stop is not None:
         return f"stopping the running trials: {stop.message}"
-    wanted, limit = study.tuner.spec.parallelism, settings.tuner_max_parallelism
+    wanted, limit = study.spec.parallelism, settings.tuner_max_parallelism
     if wanted > limit:
         return f"parallelism {wanted} is capped at {limit}, the service's setting --tuner-max-parallelism"
     return ""
@@ -224,18 +122,15 @@ def _progress(study: Study, stop: Stop | None, settings: TunerSettings) -> str:
 
 def _refused(world: World, blocks: tuple[Apply, ...]) -> str:
     """Why a block of the archive was refused; empty when none was."""
-    for block in blocks:
-        refusal = world.refusal(block.resource, block.manifest["metadata"]["name"])
-        if refusal is not None:
-            return refusal.message
-    return ""
+    found = (world.refusal(block.resource, block.manifest["metadata"]["name"]) for block in blocks)
+    return next((refusal.message for refusal in found if refusal is not None), "")
 
 
-def _is_over(record: TrialRecord) -> bool:
-    """Whether its job must not run on: stopped by us, or lost and run again as another trial."""
-    return record.phase == "Stopped" or record.lost
-
-
-def _delete(study: Study, number: int) -> Delete:
-    name = trial_name(study.tuner.name, number)
-    return Delete(AI_JOB.resource, study.tuner.namespace, name, uid_of(study.jobs[name]))
+def _deleted(study: Study) -> list[Delete]:
+    """The jobs that must not run on, of trials of which the status says so already."""
+    resource, tuner = AI_JOB.resource, study.tuner
+    return [
+        Delete(resource, tuner.namespace, trial_name(tuner.name, number), uid_of(job))
+        for number, job in study.stopping.items()
+        if number in study.before and study.before[number].abandoned
+    ]

@@ -8,100 +8,89 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from gryvia_common.bus.events import (
-    DomainEvent,
-    TrialCompleted,
-    TrialEvent,
-    TrialFailed,
-    TrialStarted,
-    TrialStopped,
-    TunerCompleted,
-    TunerEvent,
-    TunerFailed,
-    TunerStarted,
-)
+from gryvia_common.bus import events
 from gryvia_common.kinds.autotuner import GryviaAutoTunerStatus
 from gryvia_common.kinds.trials import TrialRecord, trial_name
 from gryvia_common.runtime.plan import Record
-from gryvia_tuner.trials import Tuner
+from gryvia_tuner.study import Study
 
-_ENDS: Mapping[str, type[TrialEvent]] = {"Succeeded": TrialCompleted, "Failed": TrialFailed, "Stopped": TrialStopped}
-Records = Mapping[int, TrialRecord]
-
-
-def emitted(
-    tuner: Tuner, before: Records, after: Records, best: TrialRecord | None, status: GryviaAutoTunerStatus
-) -> tuple[DomainEvent, ...]:
-    found: list[DomainEvent] = []
-    begun = status.start_time is not None and tuner.status.start_time is None
-    if begun:
-        found.append(_of_tuner(tuner, TunerStarted, best, status))
-    for number, record in after.items():
-        if number not in before:
-            found.append(_of_trial(tuner, TrialStarted, record))
-        if record.phase in _ENDS and (number not in before or before[number].active):
-            found.append(_of_trial(tuner, _ENDS[record.phase], record))
-    if status.phase == "Succeeded":
-        found.append(_of_tuner(tuner, TunerCompleted, best, status))
-    elif status.phase == "Failed":
-        found.append(_of_tuner(tuner, TunerFailed, best, status))
-    return tuple(found)
+_TRIAL_ENDS: Mapping[str, type[events.TrialEvent]] = {
+    "Succeeded": events.TrialCompleted,
+    "Failed": events.TrialFailed,
+    "Stopped": events.TrialStopped,
+}
+_STUDY_ENDS: Mapping[str, type[events.TunerEvent]] = {"Succeeded": events.TunerCompleted, "Failed": events.TunerFailed}
 
 
-def recorded(tuner: Tuner, before: Records, after: Records, status: GryviaAutoTunerStatus) -> tuple[Record, ...]:
-    return tuple(_records(tuner, before, after, status))
+def emitted(study: Study, status: GryviaAutoTunerStatus) -> Iterator[events.DomainEvent]:
+    if _begins(study, status):
+        yield _of_study(study, events.TunerStarted, status)
+    for number, record in study.recent.items():
+        if number not in study.before:
+            yield _of_trial(study, events.TrialStarted, record)
+        if _ends(study, record):
+            yield _of_trial(study, _TRIAL_ENDS[record.phase], record)
+    ends = _STUDY_ENDS.get(status.phase or "")
+    if ends is not None:
+        yield _of_study(study, ends, status)
 
 
-def _records(tuner: Tuner, before: Records, after: Records, status: GryviaAutoTunerStatus) -> Iterator[Record]:
-    ended = [r for n, r in after.items() if r.phase in _ENDS and (n not in before or before[n].active)]
-    if status.start_time is not None and tuner.status.start_time is None:
-        yield Record("Started", f"{tuner.spec.search_algorithm} search, up to {tuner.spec.max_trials} trials")
+def recorded(study: Study, status: GryviaAutoTunerStatus) -> Iterator[Record]:
+    if _begins(study, status):
+        yield Record("Started", f"{study.spec.search_algorithm} search, up to {study.spec.max_trials} trials")
     for phase in ("Failed", "Stopped"):
-        some = [record for record in ended if record.phase == phase]
+        some = [record for record in study.recent.values() if record.phase == phase and _ends(study, record)]
         if some:
-            more = f" (and {len(some) - 1} more)" if len(some) > 1 else ""
-            name = trial_name(tuner.name, some[0].number)
-            yield Record(
-                f"Trial{phase}", f"{name}{more}: {some[0].message}", "Warning" if phase == "Failed" else "Normal"
+            said = (
+                f"{_name(study, some[0])}{f' (and {len(some) - 1} more)' if len(some) > 1 else ''}: {some[0].message}"
             )
-    if status.phase in ("Succeeded", "Failed"):
-        yield Record(
-            "Completed" if status.phase == "Succeeded" else "Failed",
-            status.message or "",
-            "Normal" if status.phase == "Succeeded" else "Warning",
-        )
+            yield Record(f"Trial{phase}", said, "Warning" if phase == "Failed" else "Normal")
+    if status.phase == "Succeeded":
+        yield Record("Completed", status.message or "")
+    elif status.phase == "Failed":
+        yield Record("Failed", status.message or "", "Warning")
 
 
-def _of_trial(tuner: Tuner, event: type[TrialEvent], record: TrialRecord) -> TrialEvent:
-    name = trial_name(tuner.name, record.number)
-    value = record.value
-    if event is TrialStopped and record.rungs:
-        value = record.rungs[-1][1]
+def _begins(study: Study, status: GryviaAutoTunerStatus) -> bool:
+    return status.start_time is not None and study.tuner.status.start_time is None
+
+
+def _ends(study: Study, record: TrialRecord) -> bool:
+    before = study.before.get(record.number)
+    return record.phase in _TRIAL_ENDS and (before is None or before.active)
+
+
+def _name(study: Study, record: TrialRecord) -> str:
+    return trial_name(study.tuner.name, record.number)
+
+
+def _of_trial(study: Study, event: type[events.TrialEvent], record: TrialRecord) -> events.TrialEvent:
+    tuner, begins = study.tuner, event is events.TrialStarted
+    value = record.rungs[-1][1] if event is events.TrialStopped and record.rungs else record.value
     return event(
         namespace=tuner.namespace,
-        name=name,
+        name=_name(study, record),
         uid=tuner.uid,
         generation=tuner.generation,
-        transition=name,
+        transition=_name(study, record),
         tuner=tuner.name,
         number=record.number,
         parameters=dict(record.parameters),
         metric_name=tuner.spec.objective.metric_name,
-        metric_value=None if event is TrialStarted else value,
-        message="" if event is TrialStarted else record.message,
+        metric_value=None if begins else value,
+        message="" if begins else record.message,
     )
 
 
-def _of_tuner(
-    tuner: Tuner, event: type[TunerEvent], best: TrialRecord | None, status: GryviaAutoTunerStatus
-) -> TunerEvent:
+def _of_study(study: Study, event: type[events.TunerEvent], status: GryviaAutoTunerStatus) -> events.TunerEvent:
+    tuner, best = study.tuner, study.best
     return event(
         namespace=tuner.namespace,
         name=tuner.name,
         uid=tuner.uid,
         generation=tuner.generation,
         message=status.message or "",
-        best_trial=trial_name(tuner.name, best.number) if best else "",
+        best_trial=_name(study, best) if best else "",
         best_value=best.value if best else None,
         best_parameters=dict(best.parameters) if best else {},
         trials_completed=status.trials_completed or 0,

@@ -2,107 +2,60 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Sequence
-from datetime import datetime
-from typing import Literal
-
-from pydantic import ValidationError
+from collections.abc import Iterator
 
 from gryvia_common.kinds.autotuner import GryviaAutoTunerStatus, TunerPhase
-from gryvia_common.kinds.conditions import ConditionStatus, drop_condition, set_condition, timestamp
-from gryvia_common.kinds.model import Condition
-from gryvia_common.kinds.trials import TrialRecord, to_trial
-from gryvia_common.kube.objects import Json, is_deleting, metadata
-from gryvia_common.runtime.plan import Plan
-from gryvia_tuner.budgets import gpu_hours, gpus_of
-from gryvia_tuner.trials import Tuner
-from gryvia_tuner.warmstart import Warm
-
-Conditions = Sequence[Condition] | None
+from gryvia_common.kinds.conditions import Said, set_conditions, timestamp
+from gryvia_common.kinds.gpus import gpus_of
+from gryvia_common.kinds.trials import to_trial, trial_name
+from gryvia_tuner import archive, validation
+from gryvia_tuner.budgets import gpu_hours
+from gryvia_tuner.study import Study
 
 
-def unreadable(raw: Json, message: str, now: datetime) -> Plan:
-    """For a spec that does not parse: Failed when nothing was launched yet; a running study waits for a spec that does."""
-    try:
-        before = GryviaAutoTunerStatus.model_validate(raw.get("status") or {})
-    except ValidationError:
-        before = GryviaAutoTunerStatus()
-    launched = bool(before.trials_launched)
-    if is_deleting(raw) or (launched and before.phase in ("Succeeded", "Failed")):
-        return Plan()
-    generation = int(metadata(raw).get("generation") or 1)
-    found = set_condition(before.conditions, "SpecValid", "False", "Invalid", message, now=now, generation=generation)
-    changes = {
-        "phase": before.phase if launched else "Failed",
-        "message": message,
-        "conditions": found,
-        "observed_generation": generation,
-        "completion_time": before.completion_time if launched else before.completion_time or timestamp(now),
-    }
-    return Plan(status=before.model_copy(update=changes))
-
-
-def status_of(
-    tuner: Tuner,
-    records: Collection[TrialRecord],
-    window: Sequence[TrialRecord],
-    best: TrialRecord | None,
-    *,
-    phase: TunerPhase,
-    message: str,
-    archived: int,
-    warm: Warm,
-    notes: Sequence[str],
-    invalid: str = "",
-    now: datetime,
-) -> GryviaAutoTunerStatus:
-    """The whole status. `notes`: the fields without effect; `invalid`: what is wrong with the spec."""
-    counts = Counter(record.phase for record in records)
+def status_of(study: Study, phase: TunerPhase, message: str) -> GryviaAutoTunerStatus:
+    """The whole status."""
+    tuner, spec, now, counts = study.tuner, study.spec, study.now, study.counts
     ended = phase in ("Succeeded", "Failed")
+    said = _conditions(study, ended)
     return GryviaAutoTunerStatus(
         phase=phase,
         message=message or None,
         observed_generation=tuner.generation,
-        conditions=_conditions(tuner, best, ended, warm, notes, invalid, now),
-        trials=[to_trial(tuner.name, record) for record in window],
-        best_trial=to_trial(tuner.name, best) if best else None,
+        conditions=set_conditions(
+            tuner.status.conditions, said, passing=("SpecValid", "FieldsIgnored"), now=now, generation=tuner.generation
+        ),
+        trials=[to_trial(tuner.name, record) for record in archive.window(study)],
+        best_trial=to_trial(tuner.name, study.best) if study.best else None,
         trials_completed=counts["Succeeded"] + counts["Stopped"],
-        trials_running=counts["Pending"] + counts["Running"],
+        trials_running=len(study.active),
         trials_failed=counts["Failed"],
         trials_stopped=counts["Stopped"],
-        trials_launched=len(records),
-        archived_trials=archived or None,
-        warm_start_trials=len(warm.records) if tuner.spec.warm_start_from else None,
-        gpu_hours=round(gpu_hours(tuner.spec, records, None), 4) if gpus_of(tuner.spec) else None,
-        start_time=tuner.status.start_time or (None if invalid else timestamp(now)),
+        trials_launched=len(study.records),
+        archived_trials=len(study.archived) or None,
+        warm_start_trials=len(study.warm.records) if spec.warm_start_from else None,
+        gpu_hours=round(gpu_hours(study, None), 4) if gpus_of(spec.job_template) else None,
+        start_time=tuner.status.start_time or (None if study.invalid else timestamp(now)),
         completion_time=timestamp(now) if ended else None,
     )
 
 
-def _conditions(
-    tuner: Tuner, best: TrialRecord | None, ended: bool, warm: Warm, notes: Sequence[str], invalid: str, now: datetime
-) -> list[Condition]:
-    found: Conditions = tuner.status.conditions
-
-    def put(type: str, status: ConditionStatus, reason: str, message: str) -> list[Condition]:
-        return set_condition(found, type, status, reason, message, now=now, generation=tuner.generation)
-
-    found = put("SpecValid", "False", "Invalid", invalid) if invalid else drop_condition(found, "SpecValid")
-    active: tuple[ConditionStatus, Literal["Done", "TrialsActive"]] = (
-        ("False", "Done") if ended else ("True", "TrialsActive")
-    )
-    found = put("TrialsRunning", *active, "The study has ended." if ended else "Trials are run as slots are free.")
+def _conditions(study: Study, ended: bool) -> Iterator[Said]:
+    best, warm, notes = study.best, study.warm, validation.ignored(study.spec)
+    if study.invalid:
+        yield "SpecValid", "False", "Invalid", study.invalid
+    if ended:
+        yield "TrialsRunning", "False", "Done", "The study has ended."
+    else:
+        yield "TrialsRunning", "True", "TrialsActive", "Trials are run as slots are free."
     if best is not None and best.value is not None:
-        metric = tuner.spec.objective.metric_name
-        trial = to_trial(tuner.name, best)
-        found = put("BestTrialFound", "True", "MetricReported", f"{trial.name}: {metric} {best.value:g}")
-    if tuner.spec.warm_start_from:
+        said = f"{trial_name(study.tuner.name, best.number)}: {study.spec.objective.metric_name} {best.value:g}"
+        yield "BestTrialFound", "True", "MetricReported", said
+    if study.spec.warm_start_from:
         said = "; ".join([f"{len(warm.records)} finished trials are reused", *warm.notes])
         if warm.records:
-            found = put("WarmStarted", "True", "TrialsReused", said)
+            yield "WarmStarted", "True", "TrialsReused", said
         else:
-            found = put("WarmStarted", "False", "NothingToReuse", said)
+            yield "WarmStarted", "False", "NothingToReuse", said
     if notes:
-        return put("FieldsIgnored", "True", "WithoutEffect", "; ".join(notes))
-    return drop_condition(found, "FieldsIgnored")
+        yield "FieldsIgnored", "True", "WithoutEffect", "; ".join(notes)

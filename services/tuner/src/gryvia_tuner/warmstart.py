@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gryvia_common.kinds.autotuner import AUTO_TUNER, Trial
-from gryvia_common.kinds.trials import TrialRecord, archive_name, to_record
-from gryvia_common.kube.objects import Json
+from gryvia_common.kinds.autotuner import AUTO_TUNER
+from gryvia_common.kinds.trials import ReadBlock, TrialRecord, archive_name, records_of
 from gryvia_common.kube.resources import CONFIG_MAPS
 from gryvia_common.runtime.controller import Ref
 from gryvia_common.runtime.world import World
 from gryvia_search.space import Space
-from gryvia_tuner import archive
 from gryvia_tuner.trials import Tuner
 
 BLOCKS = 40
@@ -39,43 +37,28 @@ def refs(tuner: Tuner) -> Iterable[Ref]:
             yield Ref(CONFIG_MAPS, tuner.namespace, archive_name(name, block))
 
 
-def reused(tuner: Tuner, world: World, space: Space, read_block: archive.ReadBlock) -> Warm:
+def reused(tuner: Tuner, world: World, space: Space, read_block: ReadBlock) -> Warm:
     records: list[TrialRecord] = []
     notes: list[str] = []
+    own = {"metricName": tuner.spec.objective.metric_name, "direction": tuner.spec.objective.direction}
     for name in tuner.spec.warm_start_from or ():
         other = world.get(AUTO_TUNER.resource, tuner.namespace, name)
         if name == tuner.name:
             notes.append(f"{name} is this tuner itself")
         elif other is None:
             notes.append(f"{name} does not exist in namespace {tuner.namespace}")
-        elif not _same_objective(tuner, other):
+        elif any(((other.get("spec") or {}).get("objective") or {}).get(key) != own[key] for key in own):
             notes.append(f"{name} has another objective (metricName or direction)")
         else:
-            found = [record for record in _history(name, other, world, tuner, read_block) if _fits(record, space)]
+            blocks = (world.get(CONFIG_MAPS, tuner.namespace, archive_name(name, block)) for block in range(BLOCKS))
+            history = records_of(other, (block for block in blocks if block is not None), read_block)
+            found = [record for record in history if _fits(record, space)]
             records.extend(found)
             if not found:
                 notes.append(f"{name} has no finished trial of these parameters")
     return Warm(tuple(records), tuple(notes))
 
 
-def _same_objective(tuner: Tuner, other: Json) -> bool:
-    objective = (other.get("spec") or {}).get("objective") or {}
-    own = tuner.spec.objective
-    return bool(objective.get("metricName") == own.metric_name and objective.get("direction") == own.direction)
-
-
-def _history(name: str, other: Json, world: World, tuner: Tuner, read_block: archive.ReadBlock) -> list[TrialRecord]:
-    blocks = (world.get(CONFIG_MAPS, tuner.namespace, archive_name(name, block)) for block in range(BLOCKS))
-    known = archive.read((block for block in blocks if block is not None), name, read_block)
-    for raw in (other.get("status") or {}).get("trials") or ():
-        record = to_record(Trial.model_validate(raw))
-        if record is not None:
-            known[record.number] = record
-    return [known[number] for number in sorted(known)]
-
-
 def _fits(record: TrialRecord, space: Space) -> bool:
-    if record.phase != "Succeeded" or record.value is None:
-        return False
     point = space.point(record.parameters)
-    return point is not None and space.encode(point) is not None
+    return record.result is not None and point is not None and space.encode(point) is not None

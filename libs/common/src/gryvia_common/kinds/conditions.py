@@ -5,13 +5,15 @@ Pure, so that a decide function which says the same thing twice produces the sam
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Literal
 
 from gryvia_common.kinds.model import Condition
 
 ConditionStatus = Literal["True", "False", "Unknown"]
+Said = tuple[str, ConditionStatus, str, str]
+"""Type, status, reason and message."""
 
 
 def timestamp(moment: datetime) -> str:
@@ -57,3 +59,20 @@ def set_condition(
 
 def drop_condition(conditions: Sequence[Condition] | None, type: str) -> list[Condition]:
     return [condition for condition in conditions or () if condition.type != type]
+
+
+def set_conditions(
+    conditions: Sequence[Condition] | None,
+    said: Iterable[Said],
+    *,
+    passing: Iterable[str] = (),
+    now: datetime,
+    generation: int | None = None,
+) -> list[Condition]:
+    """All of these set, and those of the `passing` types dropped of which nothing is said any more."""
+    found = list(conditions or ())
+    gone = set(passing)
+    for type, status, reason, message in said:
+        found = set_condition(found, type, status, reason, message, now=now, generation=generation)
+        gone.discard(type)
+    return [condition for condition in found if condition.type not in gone]

@@ -12,8 +12,8 @@ cells are left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -25,6 +25,8 @@ from gryvia_common.kube.resources import GROUP
 
 TUNER_LABEL = f"{GROUP}/tuner"
 ARCHIVE_KEY = "trials.json"
+LONGEST_MESSAGE = 240
+"""Messages stay in the history of 20,000 trials."""
 LOST = "lost to the infrastructure"
 """How the message of a trial begins that does not count: its job failed by no fault of its own."""
 
@@ -50,9 +52,25 @@ class TrialRecord:
         return self.phase in ("Pending", "Running")
 
     @property
+    def result(self) -> float | None:
+        """The value, if it counts: that of a trial that succeeded."""
+        return self.value if self.phase == "Succeeded" else None
+
+    @property
     def lost(self) -> bool:
         """Failed by no fault of its own: it does not use up the budget, and its point is run again."""
         return self.phase == "Failed" and self.message.startswith(LOST)
+
+    @property
+    def abandoned(self) -> bool:
+        """Its job must not run on: it was stopped, or lost and its point is run again."""
+        return self.phase == "Stopped" or self.lost
+
+    def ended_as(self, phase: TrialPhase, message: str, at: str) -> TrialRecord:
+        """With the message shortened; the time of an end that is known already stays."""
+        if len(message) > LONGEST_MESSAGE:
+            message = message[: LONGEST_MESSAGE - 1] + "…"
+        return replace(self, phase=phase, message=message, ended=self.ended or at)
 
 
 def trial_name(tuner: str, number: int) -> str:
@@ -112,6 +130,11 @@ def to_record(trial: Trial) -> TrialRecord | None:
     )
 
 
+def to_records(trials: Iterable[Trial]) -> dict[int, TrialRecord]:
+    """By number, without the entries that are no trials of ours."""
+    return {record.number: record for trial in trials if (record := to_record(trial)) is not None}
+
+
 def encode_block(records: Iterable[TrialRecord]) -> str:
     """The rows are in order of their numbers, so that equal blocks are equal text."""
     ordered = sorted(records, key=lambda record: record.number)
@@ -129,17 +152,21 @@ def decode_block(text: str) -> tuple[TrialRecord, ...]:
     return tuple(_record(row, names) for row in block["trials"])
 
 
-def archived(config_maps: Iterable[Json], tuner: str) -> list[TrialRecord]:
-    """Every trial in those of the ConfigMaps that are the tuner's archive; what cannot be read is left out."""
-    found: list[TrialRecord] = []
-    for config_map in config_maps:
-        text = archive_text(config_map, tuner)
-        if text is not None:
-            try:
-                found.extend(decode_block(text))
-            except (ValueError, LookupError, TypeError):
-                continue
-    return found
+def read_block(text: str) -> tuple[TrialRecord, ...]:
+    """A block that cannot be read counts as empty: the service adopts its trials again from their jobs and writes it anew."""
+    try:
+        return decode_block(text)
+    except (ValueError, LookupError, TypeError):
+        return ()
+
+
+ReadBlock = Callable[[str], tuple[TrialRecord, ...]]
+
+
+def archived(config_maps: Iterable[Json], tuner: str, read: ReadBlock = read_block) -> dict[int, TrialRecord]:
+    """Every trial in those of the ConfigMaps that are the tuner's archive, by number."""
+    texts = (archive_text(config_map, tuner) for config_map in config_maps)
+    return {record.number: record for text in texts if text is not None for record in read(text)}
 
 
 def archive_text(config_map: Json, tuner: str) -> str | None:
@@ -150,17 +177,17 @@ def archive_text(config_map: Json, tuner: str) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def history(tuner: Json, config_maps: Iterable[Json]) -> list[Trial]:
+def records_of(tuner: Json, config_maps: Iterable[Json], read: ReadBlock = read_block) -> list[TrialRecord]:
     """Every trial of the study in order of their numbers, from the tuner as the API has it and the ConfigMaps of its
     namespace (others among them do no harm)."""
-    name = metadata(tuner)["name"]
-    known = {record.number: to_trial(name, record) for record in archived(config_maps, name)}
-    for raw in (tuner.get("status") or {}).get("trials") or ():
-        trial = Trial.model_validate(raw)
-        number = trial_number(trial.name)
-        if number is not None:
-            known[number] = trial
+    trials = (Trial.model_validate(raw) for raw in (tuner.get("status") or {}).get("trials") or ())
+    known = archived(config_maps, metadata(tuner)["name"], read) | to_records(trials)
     return [known[number] for number in sorted(known)]
+
+
+def history(tuner: Json, config_maps: Iterable[Json]) -> list[Trial]:
+    """As `records_of`, in the form that the status has."""
+    return [to_trial(metadata(tuner)["name"], record) for record in records_of(tuner, config_maps)]
 
 
 def _row(record: TrialRecord, names: list[str]) -> list[Any]:
