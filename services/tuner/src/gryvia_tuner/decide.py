@@ -13,7 +13,6 @@ from datetime import datetime
 
 from gryvia_common.kinds.aijob import AI_JOB
 from gryvia_common.kinds.conditions import timestamp
-from gryvia_common.kinds.trials import trial_name
 from gryvia_common.kube.objects import uid_of
 from gryvia_common.runtime.plan import Apply, Delete, Plan
 from gryvia_common.runtime.world import World
@@ -48,7 +47,11 @@ def decide(tuner: Tuner, world: World, now: datetime, tools: Tools) -> Plan:
     return Plan(
         status=status,
         apply=(*launched.apply, *(() if refused else blocks)),
-        delete=tuple(_deleted(study)),
+        delete=tuple(
+            Delete(AI_JOB.resource, tuner.namespace, study.name_of(number), uid_of(job))
+            for number, job in study.stopping.items()
+            if number in study.before and study.before[number].abandoned
+        ),
         emit=tuple(events.emitted(study, status)),
         record=tuple(events.recorded(study, status)),
         again_at=budgets.look_again(study) if ending is None else None,
@@ -73,15 +76,13 @@ def _stop(study: Study, refused: str) -> Stop | None:
 
 def _stopped(study: Study, stop: Stop | None) -> Records:
     """The trials that are to be stopped, so marked: all of them, or those that asha weeds out."""
-    running = [record.number for record in study.active]
+    running, why = [record.number for record in study.active], dict[int, str]()
     if stop is not None:
         why = dict.fromkeys(running, f"stopped: {stop.message}")
     elif study.rungs is not None:
         points = {number: record.rungs for number, record in study.records.items() if record.rungs}
         found = study.rungs.judged(points, running, minimize=study.minimize)
         why = {number: verdict.said(study.spec.objective.metric_name) for number, verdict in found.items()}
-    else:
-        return {}
     at = timestamp(study.now)
     return {number: study.records[number].ended_as("Stopped", text, at) for number, text in why.items()}
 
@@ -107,7 +108,7 @@ def _results(study: Study) -> str:
     if counts["Failed"]:
         said += f", {counts['Failed']} failed"
     if best is not None:
-        return f"{said}, best {metric} {best.value:g} by {trial_name(study.tuner.name, best.number)}"
+        return f"{said}, best {metric} {best.value:g} by {study.name_of(best.number)}"
     return f"{said}; no trial reported the metric {metric}"
 
 
@@ -124,13 +125,3 @@ def _refused(world: World, blocks: tuple[Apply, ...]) -> str:
     """Why a block of the archive was refused; empty when none was."""
     found = (world.refusal(block.resource, block.manifest["metadata"]["name"]) for block in blocks)
     return next((refusal.message for refusal in found if refusal is not None), "")
-
-
-def _deleted(study: Study) -> list[Delete]:
-    """The jobs that must not run on, of trials of which the status says so already."""
-    resource, tuner = AI_JOB.resource, study.tuner
-    return [
-        Delete(resource, tuner.namespace, trial_name(tuner.name, number), uid_of(job))
-        for number, job in study.stopping.items()
-        if number in study.before and study.before[number].abandoned
-    ]

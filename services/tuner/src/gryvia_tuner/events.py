@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from gryvia_common.bus import events
 from gryvia_common.kinds.autotuner import GryviaAutoTunerStatus
-from gryvia_common.kinds.trials import TrialRecord, trial_name
+from gryvia_common.kinds.trials import TrialRecord
 from gryvia_common.runtime.plan import Record
 from gryvia_tuner.study import Study
 
@@ -41,9 +41,8 @@ def recorded(study: Study, status: GryviaAutoTunerStatus) -> Iterator[Record]:
     for phase in ("Failed", "Stopped"):
         some = [record for record in study.recent.values() if record.phase == phase and _ends(study, record)]
         if some:
-            said = (
-                f"{_name(study, some[0])}{f' (and {len(some) - 1} more)' if len(some) > 1 else ''}: {some[0].message}"
-            )
+            more = f" (and {len(some) - 1} more)" if len(some) > 1 else ""
+            said = f"{study.name_of(some[0].number)}{more}: {some[0].message}"
             yield Record(f"Trial{phase}", said, "Warning" if phase == "Failed" else "Normal")
     if status.phase == "Succeeded":
         yield Record("Completed", status.message or "")
@@ -60,19 +59,15 @@ def _ends(study: Study, record: TrialRecord) -> bool:
     return record.phase in _TRIAL_ENDS and (before is None or before.active)
 
 
-def _name(study: Study, record: TrialRecord) -> str:
-    return trial_name(study.tuner.name, record.number)
-
-
 def _of_trial(study: Study, event: type[events.TrialEvent], record: TrialRecord) -> events.TrialEvent:
     tuner, begins = study.tuner, event is events.TrialStarted
     value = record.rungs[-1][1] if event is events.TrialStopped and record.rungs else record.value
     return event(
         namespace=tuner.namespace,
-        name=_name(study, record),
+        name=study.name_of(record.number),
         uid=tuner.uid,
         generation=tuner.generation,
-        transition=_name(study, record),
+        transition=study.name_of(record.number),
         tuner=tuner.name,
         number=record.number,
         parameters=dict(record.parameters),
@@ -90,7 +85,7 @@ def _of_study(study: Study, event: type[events.TunerEvent], status: GryviaAutoTu
         uid=tuner.uid,
         generation=tuner.generation,
         message=status.message or "",
-        best_trial=_name(study, best) if best else "",
+        best_trial=study.name_of(best.number) if best else "",
         best_value=best.value if best else None,
         best_parameters=dict(best.parameters) if best else {},
         trials_completed=status.trials_completed or 0,

@@ -8,7 +8,7 @@ from itertools import count, islice
 
 from gryvia_common.kinds.aijob import AI_JOB
 from gryvia_common.kinds.conditions import timestamp
-from gryvia_common.kinds.trials import TrialRecord, trial_name
+from gryvia_common.kinds.trials import TrialRecord
 from gryvia_common.runtime.plan import Apply
 from gryvia_search.history import History, used
 from gryvia_search.search import seed
@@ -37,7 +37,7 @@ def launch(study: Study, space: Space, tools: Tools) -> Launched:
     started: dict[int, TrialRecord] = {}
     apply: list[Apply] = []
     for number in islice((number for number in count() if number not in known), room):
-        refusal = study.world.refusal(AI_JOB.resource, trial_name(tuner.name, number))
+        refusal = study.world.refusal(AI_JOB.resource, study.name_of(number))
         point = history.next(tools.search, spec.search_algorithm, seed(tuner.uid, number), runs=refusal is None)
         if point is None:
             return Launched(started, tuple(apply), exhausted=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gryvia_common.kinds.autotuner import GryviaAutoTunerStatus, TunerPhase
 from gryvia_common.kinds.conditions import Said, set_conditions, timestamp
 from gryvia_common.kinds.gpus import gpus_of
-from gryvia_common.kinds.trials import to_trial, trial_name
+from gryvia_common.kinds.trials import to_trial
 from gryvia_tuner import archive, validation
 from gryvia_tuner.budgets import gpu_hours
 from gryvia_tuner.study import Study
@@ -49,13 +49,10 @@ def _conditions(study: Study, ended: bool) -> Iterator[Said]:
     else:
         yield "TrialsRunning", "True", "TrialsActive", "Trials are run as slots are free."
     if best is not None and best.value is not None:
-        said = f"{trial_name(study.tuner.name, best.number)}: {study.spec.objective.metric_name} {best.value:g}"
+        said = f"{study.name_of(best.number)}: {study.spec.objective.metric_name} {best.value:g}"
         yield "BestTrialFound", "True", "MetricReported", said
     if study.spec.warm_start_from:
         said = "; ".join([f"{len(warm.records)} finished trials are reused", *warm.notes])
-        if warm.records:
-            yield "WarmStarted", "True", "TrialsReused", said
-        else:
-            yield "WarmStarted", "False", "NothingToReuse", said
+        yield "WarmStarted", *(("True", "TrialsReused") if warm.records else ("False", "NothingToReuse")), said
     if notes:
         yield "FieldsIgnored", "True", "WithoutEffect", "; ".join(notes)

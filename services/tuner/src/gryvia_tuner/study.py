@@ -101,8 +101,12 @@ class Study:
         over = sorted(number for number, record in self.recent.items() if record.abandoned)
         return {number: job for number in over if (job := self.job(number)) is not None and trials.alive(job)}
 
+    def name_of(self, number: int) -> str:
+        """The name of a trial, which is that of its job."""
+        return trial_name(self.tuner.name, number)
+
     def job(self, number: int) -> Json | None:
-        return self.world.child(AI_JOB.resource, trial_name(self.tuner.name, number))
+        return self.world.child(AI_JOB.resource, self.name_of(number))
 
 
 def read(tuner: Tuner, world: World, now: datetime, tools: Tools) -> Study:
@@ -118,12 +122,8 @@ def read(tuner: Tuner, world: World, now: datetime, tools: Tools) -> Study:
 def _unknown(study: Study) -> Records:
     """The trials whose jobs were created before a crash and noted nowhere."""
     jobs = study.world.children(AI_JOB.resource)
-    found = {number: name for name in jobs.names if (number := trial_number(name)) is not None}
-    return {
-        number: trials.adopted(number, job)
-        for number, name in found.items()
-        if number not in study.records and (job := jobs.named(name)) is not None
-    }
+    named = {n: name for name in jobs.names if (n := trial_number(name)) is not None and n not in study.records}
+    return {n: trials.adopted(n, job) for n, name in named.items() if (job := jobs.named(name)) is not None}
 
 
 def _synced(study: Study, record: TrialRecord) -> TrialRecord:
@@ -133,5 +133,5 @@ def _synced(study: Study, record: TrialRecord) -> TrialRecord:
     job, rungs, metric = study.job(record.number), study.rungs, study.spec.objective.metric_name
     if rungs is not None and job is not None and record.active:
         record = replace(record, rungs=rungs.reached(record.rungs, points_of(job, metric)))
-    refusal = study.world.refusal(AI_JOB.resource, trial_name(study.tuner.name, record.number))
+    refusal = study.world.refusal(AI_JOB.resource, study.name_of(record.number))
     return trials.synced(record, job, refusal, metric, study.now)

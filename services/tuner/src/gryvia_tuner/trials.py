@@ -69,12 +69,10 @@ def adopted(number: int, job: Json) -> TrialRecord:
 
 
 def synced(record: TrialRecord, job: Json | None, refusal: Refusal | None, metric: str, now: datetime) -> TrialRecord:
-    """The trial as its job has it now. A late metric still counts while the study runs."""
+    """A trial that runs, or has succeeded without a value (a late one counts while the study runs), as its job has it now."""
     at = timestamp(now)
-    if record.phase == "Succeeded" and record.value is None and job is not None:
-        return _succeeded(record, job, metric, at)
-    if not record.active:
-        return record
+    if record.phase == "Succeeded":
+        return record if job is None else _succeeded(record, job, metric, at)
     if job is None:
         why = f"{REFUSED}: {refusal.message}" if refusal else "the job is gone: somebody deleted it"
         return record.ended_as("Failed", why, at)

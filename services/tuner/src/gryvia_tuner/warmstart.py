@@ -47,7 +47,7 @@ def reused(tuner: Tuner, world: World, space: Space, read_block: ReadBlock) -> W
             notes.append(f"{name} is this tuner itself")
         elif other is None:
             notes.append(f"{name} does not exist in namespace {tuner.namespace}")
-        elif any(((other.get("spec") or {}).get("objective") or {}).get(key) != own[key] for key in own):
+        elif not own.items() <= ((other.get("spec") or {}).get("objective") or {}).items():
             notes.append(f"{name} has another objective (metricName or direction)")
         else:
             blocks = (world.get(CONFIG_MAPS, tuner.namespace, archive_name(name, block)) for block in range(BLOCKS))
