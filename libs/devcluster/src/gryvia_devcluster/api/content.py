@@ -35,7 +35,10 @@ def decode(served: Served, obj: Json, options: WriteOptions) -> None:
 
 def _within_status(cause: Json) -> Json:
     """A write of the status is checked by the status's own schema, whose messages begin there."""
-    return {**cause, "message": _STATUS_PATH.sub(r"\1", cause["message"])}
+    message = _STATUS_PATH.sub(r"\1", cause["message"])
+    if cause["field"] == "<nil>" and "Checked value" in message:
+        return {**cause, "field": "status", "message": message.replace(" in status.", " in ")}
+    return {**cause, "message": message}
 
 
 def drop_unknown(served: Served, obj: Json) -> list[str]:

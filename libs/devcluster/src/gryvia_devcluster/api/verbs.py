@@ -7,7 +7,7 @@ from typing import Any, get_args
 import orjson
 from aiohttp import web
 
-from gryvia_devcluster.api import listing, scaling
+from gryvia_devcluster.api import deletion, listing, scaling
 from gryvia_devcluster.api.catalog import Served
 from gryvia_devcluster.api.forms import Render, form_of
 from gryvia_devcluster.api.options import WriteOptions
@@ -109,7 +109,8 @@ class Verbs:
             return self._delete_collection(served, target, request, query, options)
         obj = self._delete(rt, target.namespace, target.name, options, query)
         if (
-            self._registry.store.get(rt.group_resource, _key(rt, target)) is None
+            deletion.is_free(rt, obj)
+            or self._registry.store.get(rt.group_resource, _key(rt, target)) is None
             or rt.kind == "CustomResourceDefinition"
         ):
             return success(rt.plural, rt.group, target.name, obj["metadata"]["uid"])

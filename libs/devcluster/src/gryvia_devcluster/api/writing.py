@@ -61,9 +61,12 @@ def ownership(state: State, served: Served, subresource: str) -> dict[str, Any]:
 def create(state: State, served: Served, namespace: str | None, obj: Json, options: WriteOptions) -> Json:
     new = _prepare(state, served, namespace, typed(served.rt, obj), options)
     new["metadata"].pop("managedFields", None)
-    return _insert(
-        state, served, track_update(None, new, manager=options.manager, **ownership(state, served, "")), options
-    )
+    # The first status is the server's own and nobody's.
+    status = new.pop("status", None) if "status" in served.rt.subresources else None
+    new = track_update(None, new, manager=options.manager, **ownership(state, served, ""))
+    if status is not None:
+        new["status"] = status
+    return _insert(state, served, new, options)
 
 
 def _prepare(state: State, served: Served, namespace: str | None, new: Json, options: WriteOptions) -> Json:

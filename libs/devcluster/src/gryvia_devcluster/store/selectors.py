@@ -19,6 +19,8 @@ _SET = re.compile(r"^(?P<key>[^\s!=()]+)\s+(?P<op>in|notin)\s*\((?P<values>[^()]
 _EQUAL = re.compile(r"^(?P<key>[^\s!=()<>]+)\s*(?P<op>==|=|!=)\s*(?P<value>[^\s()=!]*)$")
 _ORDER = re.compile(r"^(?P<key>[^\s!=()<>]+)\s*(?P<op><|>)\s*(?P<value>-?\d+)$")
 _EXISTS = re.compile(r"^(?P<not>!?)\s*(?P<key>[^\s!=(),<>]+)$")
+_FORMS = (_SET, _EQUAL, _ORDER, _EXISTS)
+_KEY = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 
 
 class LabelSelector:
@@ -41,6 +43,9 @@ class LabelSelector:
 
 
 def _label_test(part: str) -> _Test:
+    key = next((match["key"] for form in _FORMS if (match := form.match(part))), "")
+    if key and not _KEY.fullmatch(key):
+        raise ApiError("BadRequest", f"unable to parse requirement: {key!r} is not a label key")
     if match := _SET.match(part):
         key, values = match["key"], {value.strip() for value in match["values"].split(",")}
         if match["op"] == "in":
