@@ -295,5 +295,5 @@ async def settle(bus: Bus, api: ScriptedApi, within: float = 10.0) -> None:
 async def eventually(check: Callable[[], Awaitable[bool]], within: float = 10.0) -> None:
     """Waits until `check` holds; a TimeoutError is the failure."""
     async with asyncio.timeout(within):
-        while not await check():  # noqa: ASYNC110  the condition is in another process, nobody tells us
+        while not await check():
             await asyncio.sleep(0.01)

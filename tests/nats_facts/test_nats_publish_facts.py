@@ -53,7 +53,7 @@ async def test_a_tombstone_with_a_time_to_live_goes_away_and_the_subject_is_free
     await js.publish("s.a", b"alive")
     await js.publish("s.a", b"", headers={"Nats-TTL": "1s"})
     async with asyncio.timeout(10):
-        while (await js.stream_info("S")).state.messages:  # noqa: ASYNC110  the server announces nothing
+        while (await js.stream_info("S")).state.messages:
             await asyncio.sleep(0.05)
     with pytest.raises(NotFoundError):
         await js.get_last_msg("S", "s.a")

@@ -62,7 +62,7 @@ async def test_an_open_pull_is_told_when_its_consumer_is_deleted(client: Client)
     await js.add_stream(name="S", subjects=["s"])
     opened = asyncio.create_task(pulled(client, "c", 1))
     async with asyncio.timeout(5):
-        while not (await api(client, "CONSUMER.INFO.S.c")).get("num_waiting"):  # noqa: ASYNC110  the server announces nothing
+        while not (await api(client, "CONSUMER.INFO.S.c")).get("num_waiting"):
             await asyncio.sleep(0)
     await js.delete_consumer("S", "c")
     (status,) = await opened
@@ -128,5 +128,5 @@ async def test_a_forgotten_consumer_is_removed_by_the_server(client: Client, nat
     await pulled(other, "c", 1, inactive_threshold=200_000_000)
     await other.close()
     async with asyncio.timeout(10):
-        while (await api(client, "CONSUMER.NAMES.S"))["total"]:  # noqa: ASYNC110  the server announces nothing
+        while (await api(client, "CONSUMER.NAMES.S"))["total"]:
             await asyncio.sleep(0.05)
