@@ -40,6 +40,8 @@ ELSEWHERE = {
     r"(export GRYVIA_|python subscriber.py|GRYVIA_NATS_URL=)": "the subscriber has a test of its own, tests/examples",
     r"python -m gryvia_devcluster": "tests/devcluster runs it as a process",
     r"(helm|docker) ": "for a real cluster",
+    r"python -m tools.realcluster": "needs the programs of make kube-tools; tests/conformance and tests/kube start it",
+    r"GRYVIA_RECORD=": "rewrites the recordings of a real API server, for minutes",
 }
 LASTING = re.compile(r" -w\b|gryvia events (?!.*--limit)")
 """Goes on until it is ended: it has worked once it has said something."""

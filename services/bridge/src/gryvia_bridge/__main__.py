@@ -20,6 +20,7 @@ async def run(settings: BridgeSettings, clock: Clock) -> None:
             clock,
             metrics=BridgeMetrics(connected.registry),
             lease_seconds=settings.lease_seconds,
+            api=connected.api,
         )
         connected.health.checks["types"] = lambda: bridge.state.wrong(clock.monotonic())
         connected.health.checks["publishing"] = lambda: bridge.state.stuck()

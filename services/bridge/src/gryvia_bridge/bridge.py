@@ -31,6 +31,7 @@ from gryvia_common.bus.subjects import SYNC_WILDCARD
 from gryvia_common.clock import Clock
 from gryvia_common.errors import GryviaError
 from gryvia_common.kube.client import Kube
+from gryvia_common.runtime.apiserver import ApiServer
 
 log = structlog.get_logger(__name__)
 
@@ -47,6 +48,7 @@ class Bridge:
     state: BridgeState = field(default_factory=BridgeState)
     metrics: BridgeMetrics = field(default_factory=lambda: BridgeMetrics(CollectorRegistry()))
     lease_seconds: float = LEASE_SECONDS
+    api: ApiServer | None = None
 
     async def term(self) -> None:
         """Publishes until cancelled."""
@@ -74,7 +76,9 @@ class Bridge:
         for watched in self.watched:
             state = self.state.types[watched.plural]
             feed = Feed(self.bus, publisher, watched, state, cluster=cluster, clock=self.clock, metrics=self.metrics)
-            reflector = Reflector(self.kube, watched, feed, state, clock=self.clock, relisted=self._count(watched))
+            reflector = Reflector(
+                self.kube, watched, feed, state, clock=self.clock, relisted=self._count(watched), api=self.api
+            )
             feeds[watched.plural] = (feed, reflector)
             self.metrics.objects.labels(watched.plural).set_function(feed.living)
             tasks.create_task(reflector.run(), name=f"reflector-{watched.plural}")

@@ -16,6 +16,7 @@ from typing import Any, Never, TypeVar
 
 import structlog
 
+from gryvia_common.bus.backoff import Backoff
 from gryvia_common.clock import Clock
 from gryvia_common.errors import Conflict, Gone, GryviaError
 from gryvia_common.kube.client import Kube
@@ -25,6 +26,7 @@ from gryvia_common.kube.resources import LEASES
 log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
+LONGEST_POLL = 5.0
 _RELEASE_LIMIT = 2.0
 
 
@@ -64,6 +66,7 @@ class Election:
 
     async def _acquire(self) -> float:
         """The monotonic second in which the request that won was sent."""
+        backoff = Backoff(self._clock, first=self._settings.poll, last=LONGEST_POLL)
         while True:
             started = self._clock.monotonic()
             try:
@@ -71,7 +74,9 @@ class Election:
                     return started
             except (GryviaError, TimeoutError) as error:
                 self._note(error)
-            await self._clock.sleep(self._settings.poll)
+                await backoff.wait()
+            else:
+                await self._clock.sleep(self._settings.poll)
 
     async def _hold(self, work: Callable[[], Coroutine[Any, Any, None]], renewed_at: float) -> None:
         working = asyncio.ensure_future(work())
@@ -129,7 +134,9 @@ class Election:
         now = self._clock.monotonic()
         if record != self._seen:
             self._seen, self._seen_at = record, now
-        return not holder or now - self._seen_at > float(spec.get("leaseDurationSeconds") or self._settings.duration)
+        # Our own, kept through an outage: the work ended before this was asked, so there is nobody to wait for.
+        free = holder in ("", self._identity)
+        return free or now - self._seen_at > float(spec.get("leaseDurationSeconds") or self._settings.duration)
 
     async def _renew(self) -> bool:
         lease = await self._kube.get(LEASES, self._settings.namespace, self._settings.name)

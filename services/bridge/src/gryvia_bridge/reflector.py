@@ -29,6 +29,7 @@ from gryvia_common.errors import Gone, GryviaError, Transient
 from gryvia_common.kube.answers import Expired, Silent, error_of
 from gryvia_common.kube.client import Kube
 from gryvia_common.kube.objects import Json
+from gryvia_common.runtime.apiserver import ApiServer
 
 log = structlog.get_logger(__name__)
 
@@ -57,7 +58,8 @@ class Sink(Protocol):
 
 
 class Reflector:
-    """One type. `relist(reason)` asks for a new LIST as soon as possible; the watch goes on after it."""
+    """One type. `relist(reason)` asks for a new LIST as soon as possible; the watch goes on after it. `api`: while it is away,
+    one asks for all whether it is back, instead of each type with a backoff of its own."""
 
     def __init__(
         self,
@@ -68,6 +70,7 @@ class Reflector:
         *,
         clock: Clock,
         relisted: Callable[[str], None] = lambda reason: None,
+        api: ApiServer | None = None,
     ) -> None:
         self._kube = kube
         self._watched = watched
@@ -75,6 +78,7 @@ class Reflector:
         self._state = state
         self._clock = clock
         self._relisted = relisted
+        self._api = api
         self._newest = 0
         self._reason = "start"
         self._relist = asyncio.Event()
@@ -201,14 +205,18 @@ class Reflector:
     async def _failed(self, what: str, error: GryviaError) -> None:
         """Says it once (again when the error changes), then waits."""
         text = str(error)
-        if text != self._state.error:
+        away = self._api is not None and self._api.away
+        if text != self._state.error and not away:
             level = log.warning if what == "list" or self._failures else log.info
             level(f"bridge_{what}_failed", plural=self._watched.plural, error=text, served=not isinstance(error, Gone))
         self._state.failed(text)
         self._failures += 1
         if isinstance(error, Transient) and error.retry_after:
             await self._clock.sleep(min(error.retry_after, LONGEST_ASKED))
-        await self._backoff.wait()
+        if self._api is not None and self._api.away:
+            await self._api.answers()
+        else:
+            await self._backoff.wait()
 
     def _worked(self) -> None:
         if self._failures:
