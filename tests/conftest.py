@@ -12,12 +12,14 @@ own_nats      a server of the test's own, for tests that kill or wipe it; not su
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
+import structlog
 
 from gryvia_cli.nats_server import NatsServer
 from gryvia_cli.platform.bus_users import users
@@ -65,6 +67,17 @@ def _accounts() -> str:
 def violations(server: NatsServer) -> list[str]:
     """What the server refused because of somebody's permissions, from its log."""
     return [line for line in server.log_file.read_text().splitlines() if "Violation" in line]
+
+
+@pytest.fixture(autouse=True)
+def logs_stay_as_they_were() -> Iterator[None]:
+    """A test that runs a program's own main configures logs for its stream; the next test must not write to what is closed."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    structlog.reset_defaults()
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 @pytest.fixture(scope="session")
