@@ -83,8 +83,7 @@ class Publisher:
         if subject not in self._busy:
             self._ready.append(subject)
             if self._workers < WINDOW:
-                self._workers += 1
-                self._tasks.create_task(self._work())
+                self._begin_work()
 
     @property
     def full(self) -> bool:
@@ -108,6 +107,16 @@ class Publisher:
         if oldest is None:
             return 0.0
         return max(0.0, self._clock.monotonic() - oldest)
+
+    def _begin_work(self) -> None:
+        work = self._work()
+        try:
+            self._tasks.create_task(work)
+        except RuntimeError:
+            # The term is ending, and who offered this change with it; the next term finds it in its list.
+            work.close()
+        else:
+            self._workers += 1
 
     async def _work(self) -> None:
         while self._ready:
