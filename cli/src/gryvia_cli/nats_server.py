@@ -20,6 +20,7 @@ from pathlib import Path
 import structlog
 
 from gryvia_common.errors import Terminal, Transient
+from gryvia_common.tasks import end_task
 
 _READY_SECONDS = 10.0
 _STOP_SECONDS = 5.0
@@ -100,9 +101,7 @@ class NatsServer:
     async def stop(self) -> None:
         """SIGTERM, so that everything is on disk; SIGKILL when that takes too long."""
         if self._keeper is not None:
-            self._keeper.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._keeper
+            await end_task(self._keeper)
             self._keeper = None
         await self._end(signal.SIGTERM)
 

@@ -29,6 +29,7 @@ from gryvia_common.runtime.logs import configure_logs
 from gryvia_common.runtime.metrics import SharedMetrics, gauge
 from gryvia_common.runtime.parsing import describe
 from gryvia_common.runtime.settings import ProcessSettings
+from gryvia_common.tasks import end_task
 
 Settings = TypeVar("Settings", bound=ProcessSettings)
 Body = Callable[[Settings, Clock], Awaitable[None]]
@@ -77,8 +78,7 @@ async def connect(name: str, settings: ProcessSettings, clock: Clock) -> AsyncIt
             finally:
                 await bus.close()
         finally:
-            asking.cancel()
-            await asyncio.gather(asking, return_exceptions=True)
+            await end_task(asking)
             await kube.close()
             log.info("service stopped", service=name)
 
