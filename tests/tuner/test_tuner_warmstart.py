@@ -64,7 +64,10 @@ def test_the_archive_of_a_large_study_is_reused_too(study):
     keep(cluster, before)
     cluster.run(lambda point: 1.0)
     assert cluster.status["warmStartTrials"] == 400
-    wanted = {(ref.resource.plural, ref.name) for ref in cluster.controller.refs(parse_object(AUTO_TUNER, cluster.raw))}
+    wanted = {
+        (ref.resource.plural, ref.name)
+        for ref in cluster.controller.refs(parse_object(AUTO_TUNER, cluster.raw), lambda *_: None)
+    }
     assert {("configmaps", name) for name in before.config_maps} <= wanted
     assert ("gryviaautotuners", "before") in wanted
 

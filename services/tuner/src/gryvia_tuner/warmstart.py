@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from gryvia_common.kinds.autotuner import AUTO_TUNER
 from gryvia_common.kinds.trials import ReadBlock, TrialRecord, archive_name, records_of
 from gryvia_common.kube.resources import CONFIG_MAPS
-from gryvia_common.runtime.controller import Ref
+from gryvia_common.runtime.controller import Lookup, Ref
 from gryvia_common.runtime.world import World
 from gryvia_search.space import Space
 from gryvia_tuner.trials import Tuner
@@ -29,7 +29,7 @@ class Warm:
     notes: tuple[str, ...] = ()
 
 
-def refs(tuner: Tuner) -> Iterable[Ref]:
+def refs(tuner: Tuner, get: Lookup) -> Iterable[Ref]:
     """The other tuners and the first 40 blocks (20,000 trials) of their archives."""
     for name in tuner.spec.warm_start_from or ():
         yield Ref(AUTO_TUNER.resource, tuner.namespace, name)

@@ -167,6 +167,94 @@ class TunerFailed(TunerEvent):
     verb: ClassVar[str] = "failed"
 
 
+class WorkflowEvent(DomainEvent):
+    """What every workflow event carries. `transition` begins with the number of the run, which tells the runs of a schedule
+    apart."""
+
+    noun: ClassVar[str] = "workflow"
+    once = True
+
+    run: int = Field(default=0, description="Number of the run; 0 without a schedule.")
+    message: str = Field(default="", description="Why the phase is what it is.")
+
+
+class WorkflowStarted(WorkflowEvent):
+    """A run begins: the graph is valid and its first steps are about to be created."""
+
+    verb: ClassVar[str] = "started"
+
+
+class WorkflowStep(WorkflowEvent):
+    """A step entered a phase (Running, Succeeded, Failed, Skipped), or an attempt of it failed and is tried again (Pending)."""
+
+    verb: ClassVar[str] = "step"
+
+    step: str = Field(description="Name of the step.")
+    item: int | None = Field(default=None, description="Position in withItems; absent for the step as a whole.")
+    phase: str = Field(description="Phase the step enters.")
+    attempt: int = Field(default=0, description="Number of the attempt, from 0.")
+    child: str = Field(default="", description="Name of the child object, or of the registry entry.")
+
+
+class WorkflowSucceeded(WorkflowEvent):
+    """The run ended and no step failed."""
+
+    verb: ClassVar[str] = "succeeded"
+
+
+class WorkflowFailed(WorkflowEvent):
+    """The run ended with a failed step, or its spec cannot be run; `message` says what to change."""
+
+    verb: ClassVar[str] = "failed"
+
+
+class ModelEvent(DomainEvent):
+    """What every model event carries. `name` is the registry entry's."""
+
+    noun: ClassVar[str] = "model"
+
+    model_name: str = Field(description="spec.modelName: the family.")
+    version: str = Field(description="spec.version of the entry.")
+    stage: str = Field(default="", description="Stage the entry is in now.")
+    message: str = Field(default="", description="Why.")
+
+
+class ModelRegistered(ModelEvent):
+    """The entry is known and its files are named."""
+
+    verb: ClassVar[str] = "registered"
+    once = True
+
+
+class ModelPromoted(ModelEvent):
+    """The entry is its family's production entry now. `transition` is the number of the change in the family's record."""
+
+    verb: ClassVar[str] = "promoted"
+    once = True
+
+    previous: str = Field(default="", description="Entry that was in production before; empty when none was.")
+    auto_serve: bool = Field(default=False, description="spec.autoServe: serving begins, or moves to this entry.")
+
+
+class ModelArchived(ModelEvent):
+    """The entry ceased to be in production, or was archived by hand."""
+
+    verb: ClassVar[str] = "archived"
+    once = True
+
+    replaced_by: str = Field(default="", description="Entry that took its place; empty when none did.")
+
+
+class ModelRolledBack(ModelEvent):
+    """The production entry gave its place back to what was there before; `replacedBy` is the entry that serves again."""
+
+    verb: ClassVar[str] = "rolledback"
+    once = True
+
+    reason: str = Field(default="", description="PolicyBreached or Requested.")
+    replaced_by: str = Field(default="", description="Entry that is in production again.")
+
+
 CATALOGUE: tuple[type[DomainEvent], ...] = (
     JobStarted,
     JobSucceeded,
@@ -181,6 +269,14 @@ CATALOGUE: tuple[type[DomainEvent], ...] = (
     TunerStarted,
     TunerCompleted,
     TunerFailed,
+    WorkflowStarted,
+    WorkflowStep,
+    WorkflowSucceeded,
+    WorkflowFailed,
+    ModelRegistered,
+    ModelPromoted,
+    ModelArchived,
+    ModelRolledBack,
 )
 """Every event the platform sends, in the order of the documentation."""
 

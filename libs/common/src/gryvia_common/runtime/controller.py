@@ -33,6 +33,29 @@ class Ref:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class Index:
+    """Objects of a type, found by what they say instead of by name: `keys` of an object's JSON, `<namespace>/<value>` by
+    convention, so that nobody finds what lives elsewhere. The name is one of the service's."""
+
+    name: str
+    resource: Resource
+    keys: Callable[[Json], Iterable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Everything in an index that has this key; when an object gets or loses the key, or changes while it has it, whoever
+    selects it gets a pass."""
+
+    index: str
+    key: str
+
+
+Lookup = Callable[[Resource, str, str], Json | None]
+"""Resource, namespace, name: an object of one of the types in `ref_resources`, so that a ref may follow from another."""
+
+
 class ActionContext(Protocol):
     """What an action runner may use. `previous` is the value its last run returned for the same key, None at first."""
 
@@ -55,7 +78,8 @@ Runner = Callable[[ActionContext, Mapping[str, object]], Awaitable[object]]
 @dataclass(frozen=True, slots=True)
 class Controller(Generic[S, T]):
     """`decide` is pure. `invalid` answers for an object whose spec does not parse: what to change is in the message.
-    `children`: types it owns (directly or below its children). `refs`: objects it reads. `offload`: decide burns CPU and
+    `children`: types it owns (directly or below its children). `refs`: objects it reads, of the types in `ref_resources`,
+    by name or by an index. `offload`: decide burns CPU and
     runs in a thread, so that the loop stays free. `subresources`: what its actions read, for RBAC (`pods/log`)."""
 
     kind: Kind[S, T]
@@ -63,7 +87,8 @@ class Controller(Generic[S, T]):
     invalid: Callable[[Json, str, datetime], Plan]
     children: tuple[Resource, ...] = ()
     ref_resources: tuple[Resource, ...] = ()
-    refs: Callable[[Object[S, T]], Iterable[Ref]] = lambda obj: ()
+    refs: Callable[[Object[S, T], Lookup], Iterable[Ref | Selection]] = lambda obj, get: ()
+    indexes: tuple[Index, ...] = ()
     actions: Mapping[str, Runner] = field(default_factory=dict)
     subresources: tuple[str, ...] = ()
     offload: bool = False

@@ -6,7 +6,8 @@ that the API server refuses, or that belongs to somebody else, becomes a Refusal
 until what is asked changes; the status of this pass is then left unwritten, it was decided without knowing.
 
 First writes are POSTs and later ones server-side applies: a create cannot overwrite a stranger's object of the same name,
-which is not in the cache because it lacks our label (an apply with force would).
+which is not in the cache because it lacks our label (an apply with force would). What is nobody's child is created the same way
+and changed by merge patches only, with the uid and, where several write it, the resourceVersion that was decided on.
 
 Only what was looked at is deleted: a delete carries the uid and the resourceVersion that the plan was decided on. A view that is
 behind (a late watch, a replica that takes over) may hold a workload that has ended by now for one that runs on; then the delete
@@ -30,7 +31,7 @@ from gryvia_common.kube.objects import Json, Key, metadata, uid_of
 from gryvia_common.kube.resources import Resource
 from gryvia_common.runtime.cache import ObjectCache
 from gryvia_common.runtime.differences import covers, merge_difference, project
-from gryvia_common.runtime.plan import Apply, Delete, Plan
+from gryvia_common.runtime.plan import Apply, Delete, Patch, Plan
 from gryvia_common.runtime.recorder import Recorder
 from gryvia_common.runtime.world import Refusal, World
 
@@ -88,6 +89,11 @@ class Executor:
             refused |= outcome == "refused"
         if refused:
             return True
+        for patch in plan.patch:
+            outcome = await self._patch(patch, memory)
+            changed |= outcome == "changed"
+            if outcome == "stopped" or (outcome == "changed" and patch.uid == uid_of(raw)):
+                return True
         for record in plan.record:
             await self._recorder.record(resource, raw, record)
         if plan.metadata is not None:
@@ -144,20 +150,18 @@ class Executor:
         resource, manifest = apply.resource, apply.manifest
         meta = metadata(manifest)
         key = Key(meta.get("namespace") or "", meta["name"])
-        before = memory.refusals.get((resource, key.name))
-        if before is not None:
-            refusal, digest, at = before
-            if digest == _digest(manifest) and not (refusal.may_pass and self._clock.now() - at >= REFUSED_FOR):
-                return "same"
-            del memory.refusals[resource, key.name]
+        if self._still_refused(memory, resource, key, manifest):
+            return "same"
         live = self._cache.get(resource.plural, key)
+        if live is not None and not apply.owned:
+            return "same"
         try:
             if live is None:
                 if self._cache.was_removed(resource.plural, key):
                     await self._confirm(kind, owner)
                 return await self._create(owner, apply, key, memory)
             if not is_controlled_by(live, owner):
-                return self._refuse(memory, apply, key, *_collision(resource, live))
+                return self._refuse(memory, resource, key, manifest, *_collision(resource, live))
             if metadata(live).get("deletionTimestamp") or apply.create_only or covers(live, manifest):
                 return "same"
             if memory.accepted.get((resource, key)) == _as_accepted(manifest, live):
@@ -166,7 +170,7 @@ class Executor:
             self._accept(memory, apply, key, answer)
             return "changed"
         except Terminal as error:
-            return self._refuse(memory, apply, key, error.reason, str(error))
+            return self._refuse(memory, resource, key, manifest, error.reason, str(error))
 
     async def _create(self, owner: Json, apply: Apply, key: Key, memory: Memory) -> str:
         resource = apply.resource
@@ -174,12 +178,33 @@ class Executor:
             answer = await self._kube.create(resource, apply.manifest, manager=self._manager)
         except Conflict:
             live = await self._kube.get(resource, key.namespace, key.name)
-            if not is_controlled_by(live, owner):
-                return self._refuse(memory, apply, key, *_collision(resource, live))
+            if apply.owned and not is_controlled_by(live, owner):
+                return self._refuse(memory, resource, key, apply.manifest, *_collision(resource, live))
             # Ours: an earlier create whose answer was lost, or that the bus has not shown yet.
             self._cache.put(resource.plural, live)
             return "changed"
         self._accept(memory, apply, key, answer)
+        return "changed"
+
+    async def _patch(self, patch: Patch, memory: Memory) -> str:
+        resource, key = patch.resource, Key(patch.namespace, patch.name)
+        live = self._cache.get(resource.plural, key)
+        if live is not None and uid_of(live) == patch.uid and covers(live, patch.body):
+            return "same"
+        if self._still_refused(memory, resource, key, patch.body):
+            return "same"
+        version = {"resourceVersion": patch.version} if patch.version else {}
+        body = {**patch.body, "metadata": {**patch.body.get("metadata", {}), "uid": patch.uid, **version}}
+        try:
+            answer = await self._kube.patch(resource, patch.namespace, patch.name, body, manager=self._manager)
+        except (Conflict, Gone):
+            # Somebody was faster, or it is another object by now: what the plan rests on is no longer so.
+            await self._read_child(resource, key, patch.uid)
+            return "stopped"
+        except Terminal as error:
+            self._refuse(memory, resource, key, patch.body, error.reason, str(error))
+            return "stopped"
+        self._cache.put(resource.plural, answer)
         return "changed"
 
     def _accept(self, memory: Memory, apply: Apply, key: Key, answer: Json) -> None:
@@ -188,9 +213,20 @@ class Executor:
         if not apply.create_only and not covers(answer, apply.manifest):
             memory.accepted[apply.resource, key] = _as_accepted(apply.manifest, answer)
 
-    def _refuse(self, memory: Memory, apply: Apply, key: Key, reason: str, message: str) -> str:
-        refusal = Refusal(apply.resource, key.name, reason, message)
-        memory.refusals[apply.resource, key.name] = (refusal, _digest(apply.manifest), self._clock.now())
+    def _still_refused(self, memory: Memory, resource: Resource, key: Key, sent: Json) -> bool:
+        """Whether the API server said no to the very same before, and nothing suggests that it would not again."""
+        before = memory.refusals.get((resource, key.name))
+        if before is None:
+            return False
+        refusal, digest, at = before
+        if digest == _digest(sent) and not (refusal.may_pass and self._clock.now() - at >= REFUSED_FOR):
+            return True
+        del memory.refusals[resource, key.name]
+        return False
+
+    def _refuse(self, memory: Memory, resource: Resource, key: Key, sent: Json, reason: str, message: str) -> str:
+        refusal = Refusal(resource, key.name, reason, message)
+        memory.refusals[resource, key.name] = (refusal, _digest(sent), self._clock.now())
         return "refused"
 
     async def _patch_metadata(self, resource: Resource, raw: Json, change: Json) -> Json:

@@ -1,10 +1,10 @@
 """What a decide function answers: data that says what should be so, never how to get there.
 
-The runtime carries a plan out in a fixed order: events, children (deletes, then applies), Kubernetes Events, the object's own
-metadata, its status. An event goes out before the status that records its transition, so it is sent at least once and its
-deterministic id makes that exactly once for who reads it. What is already so costs no request, so a plan may (and should)
-name everything it wants every time. A pass that changed something is followed by another at once; a settled object's plan
-changes nothing and costs nothing.
+The runtime carries a plan out in a fixed order: events, children (deletes, then applies), patches, Kubernetes Events, the object's
+own metadata, its status. It stops at the first that turns out to rest on an old view, and the next pass decides anew. An event
+goes out before the status that records its transition, so it is sent at least once and its deterministic id makes that exactly
+once for who reads it. What is already so costs no request, so a plan may (and should) name everything it wants every time. A
+pass that changed something is followed by another at once; a settled object's plan changes nothing and costs nothing.
 """
 
 from __future__ import annotations
@@ -23,11 +23,29 @@ from gryvia_common.kube.resources import Resource
 @dataclass(frozen=True, slots=True)
 class Apply:
     """One child as it should be (server-side apply). `create_only`: written once and never again (frozen templates): if it is
-    there, whatever it looks like by now, nothing is sent."""
+    there, whatever it looks like by now, nothing is sent. `owned` False: an object that belongs to nobody and outlives who made
+    it; made when there is none of the name, never written again from here (see Patch). Whose the one is that is there already
+    the next pass sees by a ref of the controller."""
 
     resource: Resource
     manifest: Json
     create_only: bool = False
+    owned: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """A JSON merge patch (RFC 7386) of an object that is no child: another one (an entry that a workflow changes, a record that
+    several objects share), or the spec of the object itself. `uid`: only the object that was seen. `version`: only as it was
+    seen (compare-and-set); empty: whatever it has become. Patches go out in order, and none after one that failed. A patch
+    that changes nothing costs no request; one that the API server refuses becomes a Refusal, as of a child."""
+
+    resource: Resource
+    namespace: str
+    name: str
+    body: Json
+    uid: str
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +88,7 @@ class Plan:
     status: Status | None = None
     apply: tuple[Apply, ...] = ()
     delete: tuple[Delete, ...] = ()
+    patch: tuple[Patch, ...] = ()
     emit: tuple[DomainEvent, ...] = ()
     record: tuple[Record, ...] = ()
     actions: tuple[Action, ...] = ()

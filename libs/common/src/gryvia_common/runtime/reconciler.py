@@ -25,10 +25,11 @@ from gryvia_common.clock import Clock
 from gryvia_common.errors import Conflict, Gone, Terminal, Transient
 from gryvia_common.kube.client import Kube
 from gryvia_common.kube.objects import Json, Key, uid_of
+from gryvia_common.kube.resources import Resource
 from gryvia_common.runtime.actions import Actions
 from gryvia_common.runtime.apiserver import ApiServer
 from gryvia_common.runtime.cache import Change, ObjectCache
-from gryvia_common.runtime.controller import Controller, Ref
+from gryvia_common.runtime.controller import Controller, Ref, Selection
 from gryvia_common.runtime.executor import Executor, Memory
 from gryvia_common.runtime.logs import PASS
 from gryvia_common.runtime.metrics import ControllerMetrics
@@ -48,7 +49,7 @@ class _Life:
 
     uid: str
     memory: Memory = field(default_factory=Memory)
-    refs: frozenset[Ref] = frozenset()
+    refs: frozenset[Ref | Selection] = frozenset()
     steps: int = 0
 
 
@@ -79,7 +80,7 @@ class Reconciler:
         self._holds = holds
         self._thread = thread
         self._lives: dict[Key, _Life] = {}
-        self._referring: dict[Ref, set[Key]] = {}
+        self._referring: dict[Ref | Selection, set[Key]] = {}
         self._actions: Actions[Key] = Actions(kube, api, clock, controller.actions, self.queue.add)
         api.back.append(self.queue.retry_now)
         self._status_keys = status_keys(controller.kind)
@@ -94,10 +95,10 @@ class Reconciler:
             self._news(key, priority)
         elif change.owner is not None and change.owner[0] == kind.plural:
             self._news(Key(change.owner[1], change.owner[2]), priority)
-        for resource in self.controller.ref_resources:
-            if resource.plural == plural:
-                for referring in self._referring.get(Ref(resource, key.namespace, key.name), ()):
-                    self._news(referring, priority)
+        named = {Ref(one, key.namespace, key.name) for one in self.controller.ref_resources if one.plural == plural}
+        for ref in named | change.selections:
+            for referring in self._referring.get(ref, ()):
+                self._news(referring, priority)
 
     def enqueue_held(self) -> None:
         """Look at every object of ours: after a replay, or when partitions were gained."""
@@ -213,7 +214,7 @@ class Reconciler:
             obj = parse_object(self.controller.kind, raw)
         except Terminal as error:
             return self.controller.invalid(raw, str(error), now), FixedWorld()
-        refs = frozenset(self.controller.refs(obj))
+        refs = frozenset(self.controller.refs(obj, self._look_up))
         self._refer(key, life, refs)
         world = self._world(key, life, obj, refs)
         if not self.controller.offload:
@@ -223,18 +224,22 @@ class Reconciler:
         plan = await loop.run_in_executor(self._thread, context.run, self.controller.decide, obj, world, now)
         return plan, world
 
-    def _world(self, key: Key, life: _Life, obj: Object[Any, Any], refs: frozenset[Ref]) -> FixedWorld:
+    def _look_up(self, resource: Resource, namespace: str, name: str) -> Json | None:
+        return self._cache.get(resource.plural, Key(namespace, name))
+
+    def _world(self, key: Key, life: _Life, obj: Object[Any, Any], refs: frozenset[Ref | Selection]) -> FixedWorld:
         owner = (self.controller.kind.plural, obj.namespace, obj.name)
         found = {
             (ref.resource, ref.namespace, ref.name): other
             for ref in refs
-            if (other := self._cache.get(ref.resource.plural, Key(ref.namespace, ref.name))) is not None
+            if isinstance(ref, Ref) and (other := self._look_up(ref.resource, ref.namespace, ref.name)) is not None
         }
         return FixedWorld(
             owned={
                 resource: self._cache.children(owner, obj.uid, resource.plural) for resource in self.controller.children
             },
             others=found,
+            selected={(ref.index, ref.key): self._cache.select(ref) for ref in refs if isinstance(ref, Selection)},
             observations=self._actions.observations(key),
             refusals=life.memory.known_refusals(),
         )
@@ -268,7 +273,7 @@ class Reconciler:
             life = self._lives[key] = _Life(uid)
         return life
 
-    def _refer(self, key: Key, life: _Life, refs: frozenset[Ref]) -> None:
+    def _refer(self, key: Key, life: _Life, refs: frozenset[Ref | Selection]) -> None:
         for ref in life.refs - refs:
             referring = self._referring.get(ref, set())
             referring.discard(key)

@@ -83,7 +83,7 @@ class Shell:
         self._settings = settings
         self._kube, self._bus, self._clock = connected.kube, connected.bus, connected.clock
         self._resources = service.resources
-        self._cache = ObjectCache()
+        self._cache = ObjectCache([index for controller in service.controllers for index in controller.indexes])
         self._synced = False
         self._held = held
         self._log = structlog.get_logger(service.name)

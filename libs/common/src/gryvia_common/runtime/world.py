@@ -123,6 +123,10 @@ class World(Protocol):
         """Any object of a type that the controller declared in `refs`."""
         ...
 
+    def select(self, index: str, key: str) -> Children:
+        """What has this key in an index, by name; empty unless the controller's `refs` named the Selection."""
+        ...
+
     def observation(self, key: str) -> Observation | None: ...
 
     def refusal(self, resource: Resource, name: str) -> Refusal | None: ...
@@ -134,12 +138,12 @@ class FixedWorld:
 
     owned: Mapping[Resource, Sequence[Json]] = field(default_factory=dict)
     others: Mapping[tuple[Resource, str, str], Json] = field(default_factory=dict)
+    selected: Mapping[tuple[str, str], Sequence[Json]] = field(default_factory=dict)
     observations: Mapping[str, Observation] = field(default_factory=dict)
     refusals: Mapping[tuple[Resource, str], Refusal] = field(default_factory=dict)
 
     def children(self, resource: Resource) -> Children:
-        found = self.owned.get(resource, ())
-        return found if isinstance(found, Children) else Children.of(found)
+        return _children(self.owned.get(resource, ()))
 
     def child(self, resource: Resource, name: str) -> Json | None:
         return self.children(resource).named(name)
@@ -147,8 +151,15 @@ class FixedWorld:
     def get(self, resource: Resource, namespace: str, name: str) -> Json | None:
         return self.others.get((resource, namespace, name))
 
+    def select(self, index: str, key: str) -> Children:
+        return _children(self.selected.get((index, key), ()))
+
     def observation(self, key: str) -> Observation | None:
         return self.observations.get(key)
 
     def refusal(self, resource: Resource, name: str) -> Refusal | None:
         return self.refusals.get((resource, name))
+
+
+def _children(found: Sequence[Json]) -> Children:
+    return found if isinstance(found, Children) else Children.of(found)
