@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from gryvia_common.kube.children import OWNER
 from gryvia_common.kube.objects import Json, Key
+from gryvia_common.kube.resources import JOBS
 from gryvia_common.runtime.cache import REMEMBERED_REMOVALS, ObjectCache
+from gryvia_common.runtime.controller import Index, Selection
 
 KEY = Key("ns", "a")
 
@@ -114,3 +116,44 @@ def test_children_are_named_without_being_decoded_and_stay_as_they_were(monkeypa
         assert one["metadata"]["name"] == name
     assert found.named("q") is None
     assert len(decoded) == 2
+
+
+def by_color(obj: Json) -> list[str]:
+    return [f"ns/{color}" for color in obj["spec"]["colors"]]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["a", "b", "c"]),
+            st.sampled_from(["u1", "u2"]),
+            st.sets(st.sampled_from("rgb")),
+            st.booleans(),
+        ),
+        max_size=30,
+    )
+)
+def test_an_index_finds_exactly_what_says_so_and_every_change_names_the_old_and_the_new_keys(
+    steps: list[tuple[str, str, set[str], bool]],
+) -> None:
+    cache = ObjectCache([Index("color", JOBS, by_color)])
+    said: dict[str, tuple[str, set[str]]] = {}
+    for version, (name, uid, colors, removed) in enumerate(steps, start=1):
+        _, before = said.get(name, ("", set[str]()))
+        if removed:
+            known = said.get(name)
+            change = cache.remove("jobs", Key("ns", name), uid, version)
+            assert (change is not None) == (known is not None and known[0] == uid)
+            if change is None:
+                continue
+            del said[name]
+            colors = set()
+        else:
+            change = cache.put("jobs", {**obj(name, uid=uid, version=version), "spec": {"colors": sorted(colors)}})
+            assert change is not None
+            before = before if said.get(name, ("",))[0] == uid else set()
+            said[name] = (uid, colors)
+        assert change.selections >= {Selection("color", f"ns/{color}") for color in before | colors}
+        for color in "rgb":
+            found = list(cache.select(Selection("color", f"ns/{color}")).names)
+            assert found == sorted(name for name, (_, colors) in said.items() if color in colors)

@@ -94,7 +94,7 @@ class ObjectCache:
             self._unindex(id, known.owner)
         before = known.selections if known is not None else frozenset[Selection]()
         selections = self._selections(plural, obj)
-        self._select(id, before, selections)
+        self._select(id, before if id in self._entries else frozenset(), selections)
         self._entries[id] = _Entry(uid, version, body, owner, found.uid if found else "", selections, self._epoch)
         if owner is not None:
             self._owned.setdefault(owner, {}).setdefault(plural, set()).add(id[1])
