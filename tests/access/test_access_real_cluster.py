@@ -33,14 +33,9 @@ def cluster(tmp_path: Path) -> Iterator[RealCluster]:
         yield cluster
 
 
-def kubectl(cluster: RealCluster, *arguments: str) -> str:
-    command = [str(KUBECTL), f"--kubeconfig={cluster.kubeconfig}", *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
 async def test_the_services_need_no_other_rights_than_theirs(cluster: RealCluster, tmp_path: Path) -> None:
-    kubectl(cluster, "apply", "-f", str(RBAC))
-    tokens = {name: kubectl(cluster, "create", "token", f"gryvia-{name}", "-n", NAMESPACE).strip() for name in NAMES}
+    cluster.kubectl("apply", "-f", str(RBAC))
+    tokens = {name: cluster.kubectl("create", "token", f"gryvia-{name}", "-n", NAMESPACE).strip() for name in NAMES}
     async with connected(KubeSettings(kubeconfig=cluster.kubeconfig), SystemClock()) as kube:
         await install_crds(kube, SystemClock())
         await kube.create(NAMESPACES, {"metadata": {"name": "team"}})
@@ -62,7 +57,7 @@ async def test_the_services_need_no_other_rights_than_theirs(cluster: RealCluste
 
 
 def test_what_was_not_granted_is_forbidden(cluster: RealCluster) -> None:
-    kubectl(cluster, "apply", "-f", str(RBAC))
+    cluster.kubectl("apply", "-f", str(RBAC))
 
     def may(service: str, *question: str) -> bool:
         account = f"--as=system:serviceaccount:{NAMESPACE}:gryvia-{service}"

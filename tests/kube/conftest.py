@@ -1,20 +1,18 @@
 """The services themselves on a real API server: etcd, kube-apiserver and kube-controller-manager, one of each a session.
 
-There under `make test-kube` (GRYVIA_TEST_KUBE=1) only; a missing program is a failure then. The services run in this
-process, on a NATS server of the test's own; pods are run by the simulated node, which also serves their logs as a kubelet does.
+There under `make test-kube` (GRYVIA_TEST_KUBE=1) only; a missing program is a failure then. Each service has the rights of its own
+ServiceAccount and NATS user and no others (platform.py); pods are run by the simulated node, which also serves their logs as a
+kubelet does.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import aiohttp
 import pytest
 from tools.realcluster import RealCluster
 from tools.realcluster.http import Http
@@ -22,14 +20,13 @@ from tools.realcluster.kubelet import Tls
 from tools.realcluster.node import Fate, SimulatedNode
 
 from gryvia_cli.nats_server import NatsServer
+from gryvia_cli.platform.bus_users import make_users
 from gryvia_cli.platform.crds import connected, install_crds
-from gryvia_cli.platform.inprocess import run_in_process
-from gryvia_cli.platform.services import SERVICES
-from gryvia_common.bus.settings import BusSettings
 from gryvia_common.clock import SystemClock
-from gryvia_common.errors import Gone
 from gryvia_common.kube.client import Kube, KubeSettings
 from gryvia_common.kube.objects import Json
+
+from .platform import NAMESPACE, Services, restricted_accounts, until
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -91,72 +88,43 @@ async def node(cluster: RealCluster, fates: Fates) -> AsyncIterator[SimulatedNod
         yield node
 
 
-@dataclass(slots=True)
-class Services:
-    """All services, in this process."""
-
-    kubeconfig: Path
-    nats_url: str
-    folder: Path
-    troubles: dict[str, str] = field(default_factory=dict)
-    _tasks: list[asyncio.Task[None]] = field(default_factory=list)
-
-    async def start(self) -> None:
-        """Until each says it is ready."""
-        for service in SERVICES:
-            work = run_in_process(
-                service,
-                kubeconfig=self.kubeconfig,
-                nats=BusSettings(url=self.nats_url),
-                port_file=self._port_file(service.name),
-                troubles=self.troubles,
-                clock=SystemClock(),
-            )
-            self._tasks.append(asyncio.create_task(work, name=service.name))
-        async with aiohttp.ClientSession() as session:
-            for service in SERVICES:
-                await until(lambda name=service.name: self._ready(session, name), bool)
-
-    async def stop(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._tasks.clear()
-        for service in SERVICES:
-            self._port_file(service.name).unlink(missing_ok=True)
-
-    def _port_file(self, name: str) -> Path:
-        return self.folder / f"{name}.port"
-
-    async def _ready(self, session: aiohttp.ClientSession, name: str) -> bool:
-        with suppress(OSError, ValueError, aiohttp.ClientError):
-            port = int(self._port_file(name).read_text())
-            async with session.get(f"http://127.0.0.1:{port}/readyz") as answer:
-                return answer.status == 200
-        return False
+@pytest.fixture(scope="session")
+def accounts(cluster: RealCluster) -> Iterator[Mapping[str, Path]]:
+    with restricted_accounts(cluster) as accounts:
+        yield accounts
 
 
 @pytest.fixture
 async def services(
-    cluster: RealCluster, kube: Kube, node: SimulatedNode, own_nats: NatsServer, tmp_path: Path
+    accounts: Mapping[str, Path], kube: Kube, node: SimulatedNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Services]:
-    services = Services(cluster.kubeconfig, own_nats.url, tmp_path)
-    await services.start()
-    yield services
-    await services.stop()
-    assert services.troubles == {}
+    """All in this process, ready."""
+    async with _running(accounts, tmp_path, monkeypatch, processes=False) as services:
+        yield services
 
 
-async def until(read: Callable[[], Awaitable[Any]], wanted: Callable[[Any], Any], *, seconds: float = 60) -> Any:
-    """The first state that is as wanted (what is not there is not); the bound is for a hang, and its error shows the last."""
-    state: Any = None
+@pytest.fixture
+async def service_processes(
+    accounts: Mapping[str, Path], kube: Kube, node: SimulatedNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Services]:
+    """Each in a process of its own, ready."""
+    async with _running(accounts, tmp_path, monkeypatch, processes=True) as services:
+        yield services
+
+
+@asynccontextmanager
+async def _running(
+    accounts: Mapping[str, Path], folder: Path, monkeypatch: pytest.MonkeyPatch, *, processes: bool
+) -> AsyncIterator[Services]:
+    monkeypatch.setenv("GRYVIA_BRIDGE_LEASE_NAMESPACE", NAMESPACE)
+    nats = NatsServer(folder / "nats", config=make_users(folder / "bus"))
+    await nats.start(supervise=False)
+    services = Services(accounts, nats, folder / "bus", folder, processes)
     try:
-        async with asyncio.timeout(seconds):
-            while True:
-                with suppress(Gone):
-                    if wanted(state := await read()):
-                        return state
-                await asyncio.sleep(0.05)
-    except TimeoutError as error:
-        last = state.get("status") if isinstance(state, dict) else state
-        raise AssertionError(f"not as wanted after {seconds:.0f} s: {last}") from error
+        await services.start()
+        yield services
+    finally:
+        await services.stop()
+        await nats.stop()
+    assert services.troubles == {}
+    assert services.violations() == []

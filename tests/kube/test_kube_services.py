@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +21,8 @@ from gryvia_common.kube.client import Kube
 from gryvia_common.kube.objects import Json, metadata, uid_of
 from gryvia_common.kube.resources import JOBS, PODS, Resource
 
-from .conftest import Fates, Services, until
+from .conftest import Fates
+from .platform import Services, until
 
 TRIALS = 8
 
@@ -208,6 +211,27 @@ async def test_a_restart_in_the_middle_of_a_study_repeats_nothing(
         assert found == Counter(trial_name("study", number) for number in range(TRIALS))
     owners = Counter(metadata(pod)["ownerReferences"][0]["name"] for pod in await kube.list(PODS, namespace))
     assert set(owners.values()) == {1}
+
+
+async def test_services_of_their_own_processes_lose_nothing_when_one_is_killed(
+    kube: Kube, service_processes: Services, namespace: str, fates: Fates
+) -> None:
+    """SIGKILL of each in turn; what runs it starts it again, as a cluster would."""
+    fates.choose = scored
+    await kube.create(AUTO_TUNER.resource, study(namespace))
+    read = reader(kube, AUTO_TUNER.resource, namespace, "study")
+    for done, name in enumerate(("bridge", "jobs", "tuner"), start=1):
+        await until(read, lambda found, done=done: (found.get("status") or {}).get("trialsCompleted", 0) >= done)
+        pid = service_processes.children[name].pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+    finished = await until(read, ENDED, seconds=90)
+    assert (finished["status"]["phase"], finished["status"]["trialsCompleted"]) == ("Succeeded", TRIALS)
+    restarts = {name: child.restarts for name, child in service_processes.children.items() if child.restarts}
+    assert restarts == {"bridge": 1, "jobs": 1, "tuner": 1}
+    for resource in (AI_JOB.resource, JOBS):
+        found = Counter(metadata(child)["name"] for child in await kube.list(resource, namespace))
+        assert found == Counter(trial_name("study", number) for number in range(TRIALS))
 
 
 async def test_deleting_a_namespace_with_a_running_study_ends(

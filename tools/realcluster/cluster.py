@@ -17,6 +17,7 @@ import shutil
 import socket
 import ssl
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -31,6 +32,7 @@ Json = dict[str, Any]
 
 READY_SECONDS = 60.0
 _POLL_SECONDS = 0.05
+_ACCOUNT_SECONDS = 24 * 3600
 _COMPONENTS = {
     "system:kube-controller-manager": (),
     "system:kube-scheduler": (),
@@ -96,6 +98,21 @@ class RealCluster:
             path.touch(mode=0o600)
             path.write_text(json.dumps(self._kubeconfig(user), indent=1))
         return path
+
+    def kubeconfig_of_account(self, namespace: str, name: str) -> Path:
+        """Of a ServiceAccount that is there, with a token of its own as a pod would have one: it may do what RBAC gives it."""
+        user = f"system:serviceaccount:{namespace}:{name}"
+        asked = {"spec": {"expirationSeconds": _ACCOUNT_SECONDS}}
+        answer = self.request("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token", asked)
+        self.tokens[user] = answer["status"]["token"]
+        return self.kubeconfig_of(user)
+
+    def kubectl(self, *arguments: str) -> str:
+        """What kubectl, the environment's or else the PATH's, prints as admin. CalledProcessError when it fails."""
+        beside = Path(sys.executable).parent / "kubectl"
+        program = str(beside) if beside.exists() else "kubectl"
+        command = [program, f"--kubeconfig={self.kubeconfig}", *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     def __enter__(self) -> RealCluster:
         self.start()
