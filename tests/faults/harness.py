@@ -87,16 +87,18 @@ class Process:
         return found
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Site:
-    """What `site()` yields. `admin`: a client that goes to the API server directly."""
+    """What `site()` yields, on devcluster, or `real_site()`, on a real control plane, which has an `etcd`. `admin`: a client that
+    goes to the API server directly."""
 
     folder: Path
-    api: Process
-    url: str
     kubeconfig: Path
     nats: NatsServer
     admin: Kube
+    api: Process
+    url: str
+    etcd: Process | None = None
     services: dict[str, Process] = field(default_factory=dict)
 
     def service(
@@ -134,6 +136,9 @@ class Site:
                 while await self.readyz(name):
                     await asyncio.sleep(0.05)
 
+    async def end(self) -> None:
+        await asyncio.gather(*(process.end() for process in self.services.values()))
+
 
 @asynccontextmanager
 async def site(folder: Path, *, persist: bool = False, pods: Callable[[str], Pod] | None = None) -> AsyncIterator[Site]:
@@ -154,13 +159,13 @@ async def site(folder: Path, *, persist: bool = False, pods: Callable[[str], Pod
                 await asyncio.sleep(0.02)
         async with connected(KubeSettings(kubeconfig=kubeconfig), clock) as admin:
             await install_crds(admin, clock)
-            found = Site(folder, api, f"http://127.0.0.1:{port}", kubeconfig, nats, admin)
+            url = f"http://127.0.0.1:{port}"
+            found = Site(folder=folder, kubeconfig=kubeconfig, nats=nats, admin=admin, api=api, url=url)
             node = asyncio.create_task(play_node(admin, pods or (lambda name: Pod())))
             try:
                 yield found
             finally:
-                for process in found.services.values():
-                    await process.end()
+                await found.end()
     finally:
         if node is not None:
             node.cancel()
