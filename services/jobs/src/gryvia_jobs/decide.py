@@ -36,7 +36,7 @@ from gryvia_common.runtime.plan import Delete, Plan, Record
 from gryvia_common.runtime.world import FixedWorld, Refusal, World
 from gryvia_jobs.phases import FINAL, PARKED, active_message, blocked, state
 from gryvia_jobs.reporting import report
-from gryvia_jobs.status import is_new, running_status, settled_status
+from gryvia_jobs.status import awaiting_status, is_new, running_status, settled_status
 from gryvia_jobs.validation import problems, without_effect
 from gryvia_jobs.workload import WORKLOADS, Job, children, local_queue, observe
 
@@ -94,7 +94,8 @@ def _run(kueue: bool, job: Job, found: Workload, queue: str, world: World, now: 
         found = Workload(applies[-1].resource, applies[-1].manifest)
     reported = report(job, found, world, now)
     if reported.unread:
-        return Plan(actions=reported.actions, again_at=reported.again_at)
+        noted = awaiting_status(job, now) if reported.late else None
+        return Plan(status=noted, actions=reported.actions, again_at=reported.again_at)
     phase, message = state(job, found)
     if refusal is not None:
         message = _refused(refusal)

@@ -2,8 +2,9 @@
 
 Only one attempt counts: the newest of the leading pod. The condition MetricsReported says which one the status is about, and
 what stands there is carried on only for that one (after a restart of the service the log is read again, but not all of
-it), so no number of a failed attempt ever becomes the result of the next. A job that ended keeps its phase until the rest
-of its log is read, or cannot be read; for a while also when its Job has been seen to end and its pods have not.
+it), so no number of a failed attempt ever becomes the result of the next. A job that ended keeps its phase until the rest of its
+log is read, or cannot be read; for a while also when its Job has been seen to end and its pods have not, from a note in the status
+on when that end is seen long after it was.
 """
 
 from __future__ import annotations
@@ -21,14 +22,15 @@ from gryvia_common.runtime.plan import Action
 from gryvia_common.runtime.world import World
 from gryvia_jobs.workload import Job
 
-PATIENCE = timedelta(seconds=60)
-"""How long after its end a job waits for pods that its Job counts and nobody sees: somebody may have deleted them."""
+PATIENCE, LAG = timedelta(seconds=60), timedelta(minutes=10)
+"""How long a job that ended waits for pods that its Job counts and nobody sees: somebody may have deleted them. The longer one
+where such a pod was seen to live: nobody has seen it go."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
     """`source`: what the metrics are of, empty when that is as it was. `unread`: the job has ended and the end of its log is
-    still to come; `again_at`: when that is given up, if nothing comes."""
+    still to come; `again_at`: when that is given up, if nothing comes; `late`: the waiting has to be noted, it begins only now."""
 
     metrics: JobMetrics | None
     source: str
@@ -36,12 +38,18 @@ class Report:
     actions: tuple[Action, ...]
     unread: bool
     again_at: datetime | None = None
+    late: bool = False
 
 
 def report(job: Job, found: Workload, world: World, now: datetime) -> Report:
     verdict = found.verdict
-    if verdict and verdict.succeeded and found.unseen and now < (last := parse_timestamp(verdict.at) + PATIENCE):
-        return Report(job.status.metrics, "", (), (), unread=True, again_at=last)
+    if verdict and verdict.succeeded and found.unseen:
+        noted = find_condition(job.status.conditions, "MetricsValid")
+        awaited = noted.last_transition_time if noted and noted.status == "Unknown" else ""
+        patience = PATIENCE if all(pod.ended for pod in found.pods) else LAG
+        last = parse_timestamp(awaited or verdict.at) + patience
+        if now < last or not awaited:
+            return Report(job.status.metrics, "", (), (), unread=True, again_at=last, late=now >= last)
     pod = found.lead
     log = follow_log(world, pod, job.spec.metric_patterns or {}, now) if pod else LogProgress()
     ended, cut = result(pod.termination_message if pod else "")

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from gryvia_common.kinds.aijob import GryviaAIJobStatus, JobPhase
-from gryvia_common.kinds.conditions import ConditionStatus, drop_condition, find_condition, set_condition, timestamp
+from gryvia_common.kinds.conditions import Said, drop_condition, find_condition, set_conditions, timestamp
 from gryvia_common.kinds.model import Condition
 from gryvia_common.kube.objects import annotations_of
 from gryvia_common.kube.templates import SPEC_HASH
@@ -19,8 +19,7 @@ from gryvia_jobs.phases import FINAL, PARKED, blocked, with_notes
 from gryvia_jobs.reporting import Report
 from gryvia_jobs.workload import Job, frozen_hash
 
-Said = tuple[str, ConditionStatus, str, str]
-
+AWAITED: Said = ("MetricsValid", "Unknown", "PodsAwaited", "the workload has ended; the end of its pods is awaited")
 PASSING = ("FieldsIgnored", "SpecApplied", "MetricsReported", "MetricsValid")
 FROZEN = "the spec was changed after the workload had been created, which stays as it is; make a new job to apply it"
 
@@ -34,11 +33,7 @@ def running_status(
     began = [pod.started_at for pod in found.pods if pod.started_at]
     first = timestamp(min(began, default=now)) if phase == "Running" or found.started else None
     said = [*_workload(job, found, phase), *_spec(job, found, ignored), *_metrics(job, report)]
-    conditions = list(job.status.conditions or ())
-    for one in said:
-        conditions = _with(job, conditions, one, now)
-    for kind in set(PASSING) - {kind for kind, *_ in said}:
-        conditions = drop_condition(conditions, kind)
+    conditions = set_conditions(job.status.conditions, said, passing=PASSING, now=now, generation=job.generation)
     return _stated(
         job,
         phase,
@@ -52,6 +47,11 @@ def running_status(
         replicas_ready=0 if ended else found.ready,
         metrics=report.metrics,
     )
+
+
+def awaiting_status(job: Job, now: datetime) -> GryviaAIJobStatus:
+    """The note from which on a job that ended waits for its pods."""
+    return job.status.model_copy(update={"conditions": _with(job, list(job.status.conditions or ()), AWAITED, now)})
 
 
 def settled_status(job: Job, phase: JobPhase, message: str, now: datetime) -> GryviaAIJobStatus:
@@ -86,8 +86,7 @@ def _over(phase: JobPhase) -> Said:
 
 
 def _with(job: Job, conditions: list[Condition], said: Said, now: datetime) -> list[Condition]:
-    kind, status, reason, message = said
-    return set_condition(conditions, kind, status, reason, message, now=now, generation=job.generation)
+    return set_conditions(conditions, (said,), now=now, generation=job.generation)
 
 
 def _workload(job: Job, found: Workload, phase: JobPhase) -> Iterator[Said]:

@@ -209,7 +209,10 @@ spec:
             ),
             ("KueueAdmitted", "Waiting or Admitted."),
             ("MetricsReported", "Where the metrics come from."),
-            ("MetricsValid", "False (NotRead) says what was reported and not read, and why."),
+            (
+                "MetricsValid",
+                "False (NotRead) says what was reported and not read, and why; Unknown (PodsAwaited): its pods are awaited.",
+            ),
             ("FieldsIgnored", "True names the fields that have no effect in this combination."),
             ("SpecApplied", "False (TemplateFrozen) when the spec was changed after the workload had been created."),
             ("Rejected", "The quota refused it, with the reason."),
