@@ -19,7 +19,7 @@ from gryvia_common.kube.answers import Expired, json_of
 from gryvia_common.kube.config import KubeSettings, find_access
 from gryvia_common.kube.objects import Json, metadata
 from gryvia_common.kube.resources import PODS, Resource
-from gryvia_common.kube.transport import Observe, Request, Transport
+from gryvia_common.kube.transport import READY, Observe, Request, Transport
 
 __all__ = ["Expired", "Kube", "KubeSettings", "ListPage"]
 
@@ -28,9 +28,7 @@ Lines = list[bytes]
 
 PAGE = 500
 LIST_TIMEOUT = 60.0
-PING_TIMEOUT = 5.0
 MAX_LINE = 32 * 2**20
-_READY = Resource("", "", "readyz", "Status", namespaced=False)
 _METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
@@ -64,7 +62,7 @@ class Kube:
 
     async def ping(self) -> None:
         """Returns when the API server says that it is ready; Transient when it does not answer, or says that it is not."""
-        await self._transport.call(Request("ping", _READY, "GET", "/readyz", "", accept="*/*", timeout=PING_TIMEOUT))
+        await self._transport.call(READY)
 
     async def get(self, resource: Resource, namespace: str, name: str) -> Json:
         """Gone when it is not there."""

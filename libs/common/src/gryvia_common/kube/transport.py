@@ -3,6 +3,9 @@
 The API server closes idle and over-used connections; a request that meets such a connection is sent once more when
 sending it twice cannot do harm (`repeatable`). A 401 makes the credentials fresh and is tried once more. Watches have a
 pool of their own, so that they never take a connection from a call. Every failure of the network is Transient here.
+
+A denial ("User … cannot …") is believed only of a server that says it is ready, and only the second time: one that has just come
+up does not know the roles yet and denies everything for a moment. Taken at its word it would end what waits for nothing else.
 """
 
 from __future__ import annotations
@@ -26,6 +29,9 @@ Observe = Callable[[str, str, int, float], None]
 CONNECT_TIMEOUT = 5.0
 ANSWER_TIMEOUT = 15.0
 CALL_CONNECTIONS = 64
+# A server that does not tell us whether it is ready (that, too, takes a role) is believed after so many tries.
+READY_TRIES, READY_PAUSE = 6, 0.5
+_DENIAL = b'\\" cannot '
 _DROPPED = (aiohttp.ServerDisconnectedError, ConnectionResetError, BrokenPipeError)
 _NETWORK = (aiohttp.ClientError, TimeoutError, OSError)
 
@@ -51,6 +57,11 @@ class Request:
         return f"{self.verb} {self.resource.plural} {self.what}".rstrip()
 
 
+READY = Request(
+    "ping", Resource("", "", "readyz", "Status", namespaced=False), "GET", "/readyz", "", accept="*/*", timeout=5.0
+)
+
+
 class Transport:
     """Belongs to one event loop; `close` ends every connection."""
 
@@ -73,7 +84,7 @@ class Transport:
         started = self._clock.monotonic()
         code = 0
         try:
-            code, headers, body = await self._sent(request)
+            code, headers, body = await self._believed(request)
         finally:
             if self._observe:
                 self._observe(request.verb, request.resource.plural, code, self._clock.monotonic() - started)
@@ -115,6 +126,20 @@ class Transport:
             raise_for(str(request), response.status, response.headers, body, collection=request.collection)
         if request.accept != "*/*" and not response.content_type.startswith("application/json"):
             raise Transient(f"{request}: the answer is {response.content_type}, not JSON: no API server answered")
+
+    async def _believed(self, request: Request) -> tuple[int, Mapping[str, str], bytes]:
+        answer = await self._sent(request)
+        for _ in range(0 if request is READY else READY_TRIES):
+            if answer[0] != 403 or _DENIAL not in answer[2]:
+                break
+            code, *_ = await self._sent(READY)
+            if code >= 500:
+                raise Transient(f"{request}: denied by an API server that is not ready")
+            if code != 403:
+                return await self._sent(request)
+            await self._clock.sleep(READY_PAUSE)
+            answer = await self._sent(request)
+        return answer
 
     async def _sent(self, request: Request) -> tuple[int, Mapping[str, str], bytes]:
         renewed = repeated = False
