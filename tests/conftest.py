@@ -7,6 +7,7 @@ nats_as       the settings of another user of that account: a service, the bridg
 bus           a connected Bus on it, with the streams made, in memory
 bridge_bus    the same as the bridge
 own_nats      a server of the test's own, for tests that kill or wipe it; not supervised
+stored_events reads every event that a server keeps, once for each time that it is stored
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,9 +24,13 @@ import structlog
 
 from gryvia_cli.nats_server import NatsServer
 from gryvia_cli.platform.bus_users import users
+from gryvia_common.bus.cloudevents import ReceivedEvent, received_event
 from gryvia_common.bus.connection import Bus, BusSettings
 from gryvia_common.bus.permissions import ADMIN, permissions_block, service_permissions
+from gryvia_common.bus.pull import read_to_end
 from gryvia_common.bus.settings import inbox_of
+from gryvia_common.bus.streams import EVENTS
+from gryvia_common.bus.subjects import events_filter
 from gryvia_common.clock import SystemClock
 
 T = TypeVar("T")
@@ -144,3 +149,20 @@ async def own_nats(tmp_path: Path) -> AsyncIterator[NatsServer]:
         yield server
     finally:
         await server.stop()
+
+
+@pytest.fixture
+def stored_events() -> Callable[[BusSettings], Awaitable[list[ReceivedEvent]]]:
+    """Not by `subscribe_events`: that drops repeats, and a test wants to see them."""
+
+    async def read(settings: BusSettings) -> list[ReceivedEvent]:
+        reader = await Bus.connect(settings, name="test", clock=SystemClock())
+        try:
+            return [
+                received_event(found.subject, found.headers, found.body, found.sequence)
+                async for found in read_to_end(reader.link, EVENTS, [events_filter("*", "*")])
+            ]
+        finally:
+            await reader.close()
+
+    return read

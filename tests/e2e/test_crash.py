@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import signal
@@ -12,10 +11,6 @@ from typing import Any
 import pytest
 
 from gryvia_cli.commands.trials import read_trials
-from gryvia_common.bus.connection import Bus
-from gryvia_common.bus.settings import BusSettings
-from gryvia_common.bus.subscribe import ReceivedEvent, subscribe_events
-from gryvia_common.clock import SystemClock
 from gryvia_common.kinds.aijob import AI_JOB
 from gryvia_common.kinds.autotuner import AUTO_TUNER
 from gryvia_common.kube.objects import Json, metadata, uid_of
@@ -61,24 +56,8 @@ def completed(count: int) -> Any:
     return lambda tuner: (tuner.get("status") or {}).get("trialsCompleted", 0) >= count or ended(tuner)
 
 
-async def read_events(settings: BusSettings) -> list[ReceivedEvent]:
-    """All that the stream keeps: silence for a second after the last one is its end."""
-    bus = await Bus.connect(settings, name="test", clock=SystemClock())
-    found: list[ReceivedEvent] = []
-    events = subscribe_events(bus, since="all")
-    try:
-        while True:
-            async with asyncio.timeout(1):
-                found.append(await anext(events))
-    except TimeoutError:
-        return found
-    finally:
-        await events.aclose()
-        await bus.close()
-
-
 @pytest.mark.parametrize("victim", ["jobs", "tuner", "bridge", "nats", "nats and its data"])
-async def test_a_study_survives_the_kill_of_any_part(processes: Any, victim: str) -> None:
+async def test_a_study_survives_the_kill_of_any_part(processes: Any, victim: str, stored_events: Any) -> None:
     platform, kube = processes.platform, processes.kube
     await kube.create(AUTO_TUNER.resource, study())
 
@@ -109,7 +88,7 @@ async def test_a_study_survives_the_kill_of_any_part(processes: Any, victim: str
     owners = Counter(metadata(pod)["ownerReferences"][0]["name"] for pod in await kube.list(PODS, "default"))
     assert owners == Counter(f"study-trial-{number}" for number in range(TRIALS))
     if victim != "nats and its data":
-        events = await read_events(platform.bus("reader"))
+        events = await stored_events(platform.bus("reader"))
         assert len({event.id for event in events}) == len(events)
         done = Counter(
             event.data.get("trial") or event.name for event in events if event.type == "gryvia.trial.completed"

@@ -1,7 +1,8 @@
-"""Kills, stops and wipes at random moments while twenty studies run: all of them end as if nothing had happened.
+"""Kills, stops and wipes at random moments while twenty studies run, on devcluster and on a real control plane: all of them end as if
+nothing had happened.
 
-Part of `make test-faults`. The seed is printed and can be given
-(GRYVIA_FAULTS_SEED); which part is hit when follows from it.
+Part of `make test-faults`. The seed is printed and can be given (GRYVIA_FAULTS_SEED): who is hit when, and how, follows from it. A stop
+is a SIGSTOP of GRYVIA_FAULTS_STOP seconds (60), which outlives every lease; others are hit meanwhile.
 """
 
 from __future__ import annotations
@@ -12,46 +13,94 @@ import random
 import shutil
 import signal
 from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from harness import Pod, Site, site, study
+from real_site import SETTINGS, between, real_site
 
-from gryvia_common.bus.connection import Bus
+from gryvia_common.bus.cloudevents import ReceivedEvent
 from gryvia_common.bus.settings import BusSettings
-from gryvia_common.bus.subscribe import ReceivedEvent, subscribe_events
-from gryvia_common.clock import SystemClock
 from gryvia_common.errors import GryviaError
 from gryvia_common.kinds.aijob import AI_JOB
 from gryvia_common.kinds.autotuner import AUTO_TUNER
 from gryvia_common.kube.objects import Json, metadata, uid_of
 from gryvia_common.kube.resources import JOBS, PODS
+from gryvia_common.runtime.access import NAMESPACE
 
-MANY = bool(os.environ.get("GRYVIA_FAULTS"))
 SEED = int(os.environ.get("GRYVIA_FAULTS_SEED") or 20260302)
+STOP = float(os.environ.get("GRYVIA_FAULTS_STOP") or 60)
 STUDIES, TRIALS, BLOWS = 20, 8, 40
-LEASE = "5"
+# Eight stops, one after another, would fill it.
+WINDOW = 8 * STOP
 SERVICES = ("bridge", "jobs", "tuner")
+SIGNALS = {"kill": signal.SIGKILL, "kill and wipe": signal.SIGKILL, "stop": signal.SIGSTOP, "term": signal.SIGTERM}
+StoredEvents = Callable[[BusSettings], Awaitable[list[ReceivedEvent]]]
 
 
-async def blow(found: Site, victim: str, way: str, seconds: float) -> None:
-    """One kill. What was stopped goes on after `seconds`."""
-    number = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP, "term": signal.SIGTERM}[way.partition(" ")[0]]
-    if victim == "nats":
-        if way == "kill and wipe":
-            os.kill(found.nats.pid or 0, signal.SIGKILL)
+@dataclass(frozen=True, slots=True, order=True)
+class Blow:
+    """`at`: seconds after the studies were made."""
+
+    at: float
+    victim: str
+    way: str
+
+    async def fall(self, found: Site) -> None:
+        """What was stopped goes on after STOP seconds, unless it was killed meanwhile."""
+        processes = {**found.services, "api": found.api, "etcd": found.etcd}
+        victim = found.nats if self.victim == "nats" else processes[self.victim]
+        assert victim is not None
+        while (pid := victim.pid) is None:
+            await asyncio.sleep(0.05)  # struck down before, and not up again yet
+        _send(pid, SIGNALS[self.way])
+        if self.way == "kill and wipe":
             shutil.rmtree(found.nats.store, ignore_errors=True)
-            return
-        os.kill(found.nats.pid or 0, number)
-        if way == "stop":
-            await asyncio.sleep(seconds)
-            os.kill(found.nats.pid or 0, signal.SIGCONT)
+        if self.way == "stop":
+            await asyncio.sleep(STOP)
+            _send(pid, signal.SIGCONT)
+
+
+def _send(pid: int, number: signal.Signals) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
         return
-    process = found.api if victim == "api" else found.services[victim]
-    process.send(number)
-    if way == "stop":
-        await asyncio.sleep(seconds)
-        process.send(signal.SIGCONT)
+
+
+def blows(victims: tuple[str, ...]) -> list[Blow]:
+    chance = random.Random(SEED)
+    found = []
+    for _ in range(BLOWS):
+        victim = chance.choice(victims)
+        ways = ["kill", "kill", "stop", "term"] + (["kill and wipe"] if victim == "nats" else [])
+        found.append(Blow(chance.uniform(0.0, WINDOW), victim, chance.choice(ways)))
+    return sorted(found)
+
+
+def pods(job: str) -> Pod:
+    """Long enough that studies are alive at the last blow: each has four rounds of two trials."""
+    return Pod(between(0.02, 0.45, job) * WINDOW, 0.5)
+
+
+@asynccontextmanager
+async def platform(cluster: str, folder: Path) -> AsyncIterator[Site]:
+    if cluster == "devcluster":
+        async with site(folder, persist=True, pods=pods) as found:
+            for name in SERVICES:
+                found.service(name, name)
+            await found.until_ready()
+            yield found
+    else:
+        async with real_site(folder, pods=pods) as (found, control_plane):
+            for name in SERVICES:
+                kubeconfig = control_plane.kubeconfig_of_account(NAMESPACE, f"gryvia-{name}")
+                found.service(name, name, kubeconfig=kubeconfig, **SETTINGS)
+            await found.until_ready()
+            yield found
 
 
 async def studies(found: Site) -> list[Json]:
@@ -62,57 +111,56 @@ async def studies(found: Site) -> list[Json]:
             await asyncio.sleep(0.2)  # it is being killed, too
 
 
-async def read_events(url: str) -> list[ReceivedEvent]:
-    """All that the stream keeps: silence for two seconds is its end."""
-    bus = await Bus.connect(BusSettings(url=url), name="test", clock=SystemClock())
-    found: list[ReceivedEvent] = []
-    events = subscribe_events(bus, since="all")
-    try:
-        while True:
-            async with asyncio.timeout(2):
-                found.append(await anext(events))
-    except TimeoutError:
-        return found
-    finally:
-        await events.aclose()
-        await bus.close()
-
-
-@pytest.mark.skipif(not MANY, reason="long: make test-faults; tests/e2e/test_crash.py kills each part once")
-@pytest.mark.timeout(580)
-async def test_studies_survive_kills_of_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    chance = random.Random(SEED)
-    blows: Counter[str] = Counter()
-    async with site(tmp_path, persist=True, pods=lambda name: Pod(0.5 + int(name[-1]) % 3, 0.5)) as found:
-        for name in SERVICES:
-            found.service(name, name, GRYVIA_LEASE_SECONDS=LEASE)
-        await found.until_ready()
+@pytest.mark.skipif(
+    not os.environ.get("GRYVIA_FAULTS"), reason="long: make test-faults; tests/e2e/test_crash.py kills each part once"
+)
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize(
+    ("cluster", "victims"),
+    [
+        ("devcluster", (*SERVICES, "nats", "api")),
+        ("a real control plane", (*SERVICES, "nats", "api", "etcd")),
+    ],
+)
+async def test_studies_survive_kills_of_everything(
+    tmp_path: Path,
+    cluster: str,
+    victims: tuple[str, ...],
+    stored_events: StoredEvents,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    planned = blows(victims)
+    loop = asyncio.get_running_loop()
+    async with platform(cluster, tmp_path) as found:
         for number in range(STUDIES):
             await found.admin.create(AUTO_TUNER.resource, study(f"study-{number}", trials=TRIALS))
-        wiped = False
-        for _ in range(BLOWS):
-            await asyncio.sleep(chance.uniform(0.2, 3.0))
-            victim = chance.choice([*SERVICES, "nats", "api"])
-            ways = ["kill", "stop", "term"] + (["kill and wipe"] if victim == "nats" else [])
-            way = chance.choice(ways)
-            wiped |= way == "kill and wipe"
-            blows[f"{victim}: {way}"] += 1
-            await blow(found, victim, way, chance.uniform(1.0, 12.0))
-        async with asyncio.timeout(240):
+        began = loop.time()
+        async with asyncio.TaskGroup() as stops:
+            for blow in planned:
+                await asyncio.sleep(max(0.0, began + blow.at - loop.time()))
+                stops.create_task(blow.fall(found))
+        alive = sum(
+            (obj.get("status") or {}).get("phase") not in ("Succeeded", "Failed") for obj in await studies(found)
+        )
+        async with asyncio.timeout(WINDOW + 300):
             while not all(
                 (obj.get("status") or {}).get("phase") in ("Succeeded", "Failed") for obj in await studies(found)
             ):
                 await asyncio.sleep(0.5)
+        seconds = loop.time() - began
         await found.until_ready()
-        await check(found, wiped)
+        wiped = any(blow.way == "kill and wipe" for blow in planned)
+        await check(found, await stored_events(BusSettings(url=found.nats.url)), wiped)
+        assert alive, "nobody was there to be hit by the last blow"
         with capsys.disabled():
-            if MANY:
-                print(
-                    f"\nkills, seed {SEED}: {STUDIES} studies of {TRIALS} trials, {sum(blows.values())} blows: {dict(blows)}"
-                )
+            done = Counter(f"{blow.victim}: {blow.way}" for blow in planned)
+            print(
+                f"\nkills on {cluster}, seed {SEED}: {STUDIES} studies of {TRIALS} trials in {seconds:.0f} s, {alive} alive after the "
+                f"last blow; {sum(done.values())} blows, stops of {STOP:.0f} s: {dict(sorted(done.items()))}"
+            )
 
 
-async def check(found: Site, wiped: bool) -> None:
+async def check(found: Site, events: list[ReceivedEvent], wiped: bool) -> None:
     expected = {f"study-{n}-trial-{t}" for n in range(STUDIES) for t in range(TRIALS)}
     all_studies = await studies(found)
     said = {metadata(obj)["name"]: obj["status"] for obj in all_studies}
@@ -130,9 +178,7 @@ async def check(found: Site, wiped: bool) -> None:
             assert set(parents.values()) == {1}
         assert set(parents) <= owners
         owners = {uid_of(child) for child in children}
-    events = await read_events(found.nats.url)
-    ids = Counter(event.id for event in events)
-    assert not [id for id, times in ids.items() if times > 1]
+    assert not [id for id, times in Counter(event.id for event in events).items() if times > 1]
     told = Counter(event.name for event in events if event.type == "gryvia.trial.completed")
     assert set(told.values()) <= {1}
     if not wiped:
