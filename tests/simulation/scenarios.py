@@ -21,10 +21,11 @@ from gryvia_tuner.controller import controller as tuner_controller
 from gryvia_tuner.settings import TunerSettings
 
 Move = tuple[float, Callable[[MemoryCluster], object]]
-SERVICES: Mapping[str, Callable[[], Service]] = {
-    "jobs": lambda: Service("jobs", (jobs_controller(JobsSettings()),)),
-    "tuner": lambda: Service("tuner", (tuner_controller(TunerSettings()),)),
+SERVICES: Mapping[str, Service] = {
+    "jobs": Service("jobs", (jobs_controller(JobsSettings()),)),
+    "tuner": Service("tuner", (tuner_controller(TunerSettings()),)),
 }
+"""Values without state: every life of a replica begins with the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +151,7 @@ SCENARIOS: tuple[Scenario, ...] = (
                 AUTO_TUNER, "study", tuner_spec(objective={"metricName": "score", "direction": "maximize", "goal": 2})
             )
         ],
-        says(float, lambda n: (3.0, 1000.0, 60.0)[n]),
+        says(float, lambda n: (3.0, 1000.0, 40.0)[n]),
     ),
     Scenario(
         "asha",
