@@ -25,6 +25,11 @@ STEPS_BOUND = 1000
 """An API server budgets CEL rules by the longest list there could be, so it needs a bound; the contract's limit of 100 is
 the service's to state, with phase Failed."""
 
+ATTEMPT = "Number of the attempt, 0 for the first: the -r<attempt> in the child's name."
+TIMES_LOST = "Attempts that the infrastructure lost; they use up no retry."
+OUTPUTS = "Reported values; the beginning of them where outputsIn is set."
+OUTPUTS_IN = "ConfigMap with the whole outputs, where they are too long for the status."
+
 
 class Script(Model):
     """A command in a locked-down pod."""
@@ -136,10 +141,14 @@ class ItemStatus(Model):
     index: Int32 = Field(description="Position in the list, from 0.")
     phase: StepPhase = Field(description="Where the item is.")
     job_name: str | None = Field(None, description="Child of the item.")
-    retries_attempted: Int32 | None = Field(None, description="Extra attempts so far.")
-    outputs: dict[str, str] | None = Field(None, description="Reported values.")
-    message: str | None = Field(None, description="Why the phase is what it is.")
+    start_time: Time | None = Field(None, description="When the attempt began.")
     completion_time: Time | None = Field(None, description="When it, or its failed attempt, ended.")
+    attempt: Int32 | None = Field(None, description=ATTEMPT)
+    retries_attempted: Int32 | None = Field(None, description="Extra attempts so far.")
+    times_lost: Int32 | None = Field(None, description=TIMES_LOST)
+    outputs: dict[str, str] | None = Field(None, description=OUTPUTS)
+    outputs_in: str | None = Field(None, description=OUTPUTS_IN)
+    message: str | None = Field(None, description="Why the phase is what it is.")
 
 
 class StepStatus(Model):
@@ -150,8 +159,11 @@ class StepStatus(Model):
     job_name: str | None = Field(None, description="Child job, script pod, or registered entry.")
     start_time: Time | None = Field(None, description="When the attempt began.")
     completion_time: Time | None = Field(None, description="When the step, or its failed attempt, ended.")
+    attempt: Int32 | None = Field(None, description=ATTEMPT)
     retries_attempted: Int32 | None = Field(None, description="Extra attempts so far.")
-    outputs: dict[str, str] | None = Field(None, description="Reported values.")
+    times_lost: Int32 | None = Field(None, description=TIMES_LOST)
+    outputs: dict[str, str] | None = Field(None, description=OUTPUTS)
+    outputs_in: str | None = Field(None, description=OUTPUTS_IN)
     message: str | None = Field(None, description="Why the phase is what it is.")
     approval: Approval | None = Field(None, description="Who answered an approval step, and when.")
     items: Annotated[list[ItemStatus], keyed_by("index")] | None = Field(None, description="Items of withItems.")
@@ -167,6 +179,9 @@ class GryviaWorkflowStatus(Status):
     start_time: Time | None = Field(None, description="When this run began.")
     completion_time: Time | None = Field(None, description="When this run ended.")
     message: str | None = Field(None, description="Why the phase is what it is.")
+    resumed_by: str | None = Field(
+        None, description="Value of the annotation gryvia.io/retry-failed that was acted on, or stood there at the start."
+    )
     run: Int32 | None = Field(None, description="Number of the run; 0 without a schedule.")
     last_schedule_time: Time | None = Field(None, description="Scheduled time of this run.")
     next_schedule_time: Time | None = Field(None, description="When the next run is due.")
@@ -219,11 +234,14 @@ spec:
             ("DAGValid", "Valid, or Invalid with what is wrong in the graph."),
             ("StepsRunning", "StepsActive while a step runs."),
             ("WorkflowComplete", "The run has ended; the reason is the phase."),
+            ("FieldsIgnored", "True names the fields that have no effect in this combination."),
         ),
         children=(
             ("GryviaAIJob `<workflow>-<step>[-n<run>][-r<attempt>]`", "A job step."),
             ("Pod of the same name", "A script step."),
             ("GryviaModelRegistry", "A register step; not owned, it outlives the workflow."),
+            ("ConfigMap `<workflow>-<step>-outputs[-n<run>]`", "Outputs that are too long for the status."),
+            ("ConfigMap `<workflow>-run-n<run>`", "The status of an earlier scheduled run; the last ten are kept."),
         ),
         labels=(
             ("workflow", "Name of the workflow."),
@@ -232,6 +250,7 @@ spec:
             ("component", "workflow-step or workflow-register."),
         ),
         annotations=(
+            ("approval-<step>", 'Answer to an approval step: {"decision": "Approved", "by": "ann", "comment": "..."}.'),
             ("retry-failed", "Resume a failed run from its failed steps; any new value."),
             ("source-model", "Model that a model watch found."),
             ("source-revision", "Its revision."),
