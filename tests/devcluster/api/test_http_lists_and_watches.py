@@ -9,7 +9,12 @@ MERGE = "application/merge-patch+json"
 
 
 def widget(name: str, labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
-    return {"metadata": {"name": name, "labels": labels or {}}, "spec": {"size": 1, **spec}}
+    return {
+        "apiVersion": "example.com/v1",
+        "kind": "Widget",
+        "metadata": {"name": name, "labels": labels or {}},
+        "spec": {"size": 1, **spec},
+    }
 
 
 async def fill(client: Any, *names: str) -> str:

@@ -206,8 +206,9 @@ async def test_a_body_over_three_megabytes_is_refused(client: Any) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "body", "code"),
     [
-        ("GET", "/apis/none/v1/things", None, 404),
-        ("POST", f"{WIDGETS}/a", {}, 404),
+        ("GET", "/apis/apps/v1/things", None, 404),
+        ("POST", f"{WIDGETS}/a", {}, 400),
+        ("POST", f"{WIDGETS}/a/nothing", {}, 404),
         ("PUT", WIDGETS, {}, 405),
         ("POST", "/apis/example.com/v1/widgets", {}, 405),
         ("POST", WIDGETS, b"{", 400),
@@ -225,6 +226,10 @@ async def test_a_request_that_makes_no_sense_gets_a_status(
 ) -> None:
     found, answer = await client(method, path, body)
     assert (found, answer["kind"], answer["status"], answer["code"]) == (code, "Status", "Failure", code)
+
+
+async def test_a_group_that_nobody_serves_has_no_page(client: Any) -> None:
+    assert await client("GET", "/apis/none/v1/things") == (404, "404 page not found\n")
 
 
 async def test_an_eviction_deletes_unless_a_budget_forbids(client: Any) -> None:

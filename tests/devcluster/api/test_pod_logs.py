@@ -109,7 +109,7 @@ async def test_the_previous_container_has_its_own_log(pod: Pod) -> None:
         ("container=none", "container none is not valid for pod p"),
         ("container=waiting", 'container \\"waiting\\" in pod \\"p\\" is waiting to start: ImagePullBackOff'),
         ("container=waiting&previous=true", 'previous terminated container \\"waiting\\" in pod \\"p\\" not found'),
-        ("container=c&tailLines=x", "tailLines: Invalid value"),
+        ("container=c&tailLines=x", "strconv.ParseInt: parsing"),
     ],
 )
 async def test_what_cannot_be_shown_says_why(pod: Pod, query: str, message: str) -> None:

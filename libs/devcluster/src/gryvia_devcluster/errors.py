@@ -34,14 +34,16 @@ CODES = {
 class ApiError(Exception):
     """A refusal: `reason` is a key of CODES; `causes` are Status causes (`reason`, `message`, `field`).
 
-    `list_metadata` is the Status's ListMeta: an expired list hands a continue token for an inconsistent rest there.
+    `details` {} is sent and None is not; `warnings` go with the refusal. `list_metadata` is the Status's ListMeta: an expired
+    list hands a continue token for an inconsistent rest there.
     """
 
     reason: str
     message: str
     causes: list[dict[str, str]] = field(default_factory=list)
-    details: dict[str, Any] = field(default_factory=dict)
+    details: dict[str, Any] | None = None
     list_metadata: dict[str, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def code(self) -> int:
@@ -49,7 +51,7 @@ class ApiError(Exception):
 
     def status(self) -> dict[str, Any]:
         """The metav1.Status body that goes over the wire."""
-        details = dict(self.details)
+        details = dict(self.details or {})
         if self.causes:
             details["causes"] = self.causes
         return {
@@ -60,7 +62,7 @@ class ApiError(Exception):
             "message": self.message,
             **({"reason": self.reason} if self.reason else {}),
             "code": self.code,
-            **({"details": details} if details else {}),
+            **({"details": details} if details or self.details is not None else {}),
         }
 
     def __str__(self) -> str:

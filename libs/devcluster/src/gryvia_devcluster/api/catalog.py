@@ -33,10 +33,13 @@ class Served:
     def custom(self) -> bool:
         return self.rt.schema is not None
 
-    def supports_field(self, path: str) -> bool:
-        return (
-            path == "metadata.name" or (self.rt.namespaced and path == "metadata.namespace") or path in self.selectable
-        )
+    def refuses_field(self, path: str) -> str:
+        """Why one cannot select by this field, in the real server's words; "" where one can."""
+        if path == "metadata.name" or (self.rt.namespaced and path == "metadata.namespace") or path in self.selectable:
+            return ""
+        if self.custom or self.selectable:
+            return f"field label not supported: {path}"
+        return f'"{path}" is not a known field selector: only "metadata.name", "metadata.namespace"'
 
 
 class Catalog:

@@ -19,14 +19,15 @@ _STATUS_PATH = re.compile(r"\bstatus\.(\S+ in body )")
 def decode(served: Served, obj: Json, options: WriteOptions) -> None:
     """Drops what the type does not know, in place. Raises ApiError BadRequest under strict field validation."""
     rt = served.rt
-    unknown = drop_unknown(served, obj)
+    mistakes = [f'duplicate field "{path}"' for path in options.duplicates]
+    mistakes += [f'unknown field "{path}"' for path in drop_unknown(served, obj)]
     metadata.tidy(obj["metadata"])
-    if not unknown or options.field_validation == "Ignore":
+    if not mistakes or options.field_validation == "Ignore":
         return
     if options.field_validation == "Warn":
-        options.warnings += [f'unknown field "{path}"' for path in unknown]
+        options.warnings += mistakes
         return
-    listed = ", ".join(f'unknown field "{path}"' for path in sorted(unknown))
+    listed = ", ".join(sorted(mistakes))
     raise ApiError(
         "BadRequest",
         f'{rt.kind} in version "{rt.version}" cannot be handled as a {rt.kind}: strict decoding error: {listed}',

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ import orjson
 
 from gryvia_devcluster.api import refusals
 from gryvia_devcluster.api.catalog import Served
+from gryvia_devcluster.api.gojson import syntax_error
 from gryvia_devcluster.errors import ApiError
 from gryvia_devcluster.store import Entry, FieldSelector, Key, LabelSelector, Store
 from gryvia_devcluster.types import Json
@@ -29,6 +31,10 @@ _EXPIRED = (
 )
 
 
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_BASE64 = re.compile(r"[A-Za-z0-9_-]")
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     entries: list[Entry]
@@ -38,7 +44,7 @@ class Page:
 def selectors(served: Served, query: Mapping[str, str]) -> tuple[LabelSelector, FieldSelector]:
     return (
         LabelSelector(query.get("labelSelector", "")),
-        FieldSelector(query.get("fieldSelector", ""), served.supports_field),
+        FieldSelector(query.get("fieldSelector", ""), served.refuses_field),
     )
 
 
@@ -60,7 +66,7 @@ def page(store: Store, served: Served, namespace: str | None, query: Mapping[str
         entries = [entry for entry in entries if label.matches(entry.obj) and field.matches(entry.obj)]
     metadata: Json = {"resourceVersion": str(rv)}
     limit = integer(query, "limit")
-    if limit and len(entries) > limit:
+    if 0 < limit < len(entries):
         rest = len(entries) - limit
         entries = entries[:limit]
         metadata["continue"] = _token(rv, entries[-1].key)
@@ -80,7 +86,7 @@ def _start(store: Store, query: Mapping[str, str]) -> tuple[int, Key | None]:
             error.list_metadata["continue"] = _token(-1, after)
             raise error
         return rv, after
-    wanted = integer(query, "resourceVersion")
+    wanted = version(query, "invalid resource version: ")
     check_not_ahead(store, wanted)
     if query.get("resourceVersionMatch") == "Exact":
         return wanted, None
@@ -96,7 +102,19 @@ def _read_token(token: str) -> tuple[int, Key]:
         body = orjson.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
         return int(body["rv"]), Key(*body["start"])
     except (binascii.Error, orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
-        raise ApiError("BadRequest", "continue key is not valid") from error
+        raise ApiError("BadRequest", f"invalid continue token: continue key is not valid: {_why(token)}") from error
+
+
+def _why(token: str) -> str:
+    """What Go's decoders find wrong with a token."""
+    foreign = next((place for place, letter in enumerate(token) if not _BASE64.match(letter)), None)
+    if foreign is not None:
+        return f"illegal base64 data at input byte {foreign}"
+    try:
+        raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
+    except binascii.Error:
+        return f"illegal base64 data at input byte {len(token)}"
+    return syntax_error(raw) or "wrong form"
 
 
 def check_not_ahead(store: Store, version: int) -> None:
@@ -124,7 +142,7 @@ def check_options(query: Mapping[str, str], *, watch: bool) -> None:
     elif watch and initial is None and match:
         why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
         causes.append(refusals.forbidden_field(field, why))
-    elif match and token:
+    elif token and (match or (watch and version in ("", "0"))):
         causes.append(refusals.forbidden_field(field, "resourceVersionMatch is forbidden when continue is provided"))
     elif match and not watch and not version:
         why = "resourceVersionMatch is forbidden unless resourceVersion is provided"
@@ -141,9 +159,22 @@ def check_options(query: Mapping[str, str], *, watch: bool) -> None:
 
 
 def integer(query: Mapping[str, str], name: str) -> int:
+    """0 where the query does not have it. Raises ApiError BadRequest."""
     text = query.get(name, "")
-    if not text:
-        return 0
-    if not text.isdigit():
-        raise ApiError("BadRequest", f"{name}: Invalid value: {text!r}: must be a non-negative integer")
-    return int(text)
+    if text and not _INTEGER.fullmatch(text):
+        raise ApiError("BadRequest", f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    return int(text or 0)
+
+
+def flag(query: Mapping[str, str], name: str) -> bool:
+    """A query's boolean: whatever is there and is not false is true, also the empty text."""
+    return name in query and query[name] != "0" and query[name].lower() != "false"
+
+
+def version(query: Mapping[str, str], told: str, reason: str = "BadRequest") -> int:
+    """The query's resourceVersion. Raises ApiError, its message after `told`."""
+    text = query.get("resourceVersion", "")
+    if text and not (text.isascii() and text.isdigit()):
+        why = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+        raise ApiError(reason, told + why)
+    return int(text or 0)

@@ -14,24 +14,18 @@ from typing import Any
 
 from gryvia_devcluster.api import refusals
 from gryvia_devcluster.errors import ApiError
+from gryvia_devcluster.store.qualified import (
+    DNS_LABEL,
+    DNS_SUBDOMAIN,
+    LABEL_HINT,
+    SUBDOMAIN_HINT,
+    key_errors,
+    value_errors,
+)
 from gryvia_devcluster.types import Json, ResourceType
 
-_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-DNS_LABEL = re.compile(rf"^{_LABEL}$")
-DNS_SUBDOMAIN = re.compile(rf"^{_LABEL}(\.{_LABEL})*$")
 _SEGMENT = re.compile(r"^[^/%]+$")
-_QUALIFIED = re.compile(r"^(?:(?P<prefix>[^/]+)/)?(?P<name>([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$")
-_LABEL_VALUE = re.compile(r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$")
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-_SUBDOMAIN_HINT = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end "
-    "with an alphanumeric character (e.g. 'example.com', regex used for validation is "
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-)
-_LABEL_HINT = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an "
-    "alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
-)
 _LABEL_NAMED = frozenset({"namespaces", "services"})
 _SEGMENT_NAMED = frozenset({"roles", "rolebindings", "clusterroles", "clusterrolebindings"})
 _KEPT = (
@@ -120,16 +114,7 @@ def validate(rt: ResourceType, meta: Json, live: Json | None) -> list[refusals.C
     causes = [] if live else name_causes(rt, meta["name"])
     for key, value in (meta.get("labels") or {}).items():
         causes += _key_causes("metadata.labels", key)
-        if not isinstance(value, str) or len(value) > 63 or not _LABEL_VALUE.match(value):
-            causes.append(
-                refusals.invalid_value(
-                    "metadata.labels",
-                    value,
-                    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must "
-                    "start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used "
-                    "for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
-                )
-            )
+        causes += [refusals.invalid_value("metadata.labels", value, why) for why in value_errors(value)]
     for key in meta.get("annotations") or {}:
         causes += _key_causes("metadata.annotations", key)
     for owner in meta.get("ownerReferences") or []:
@@ -188,24 +173,16 @@ def is_ownership(fields: Any) -> bool:
 def name_causes(rt: ResourceType, name: str) -> list[refusals.Cause]:
     where = "metadata.name"
     if rt.plural in _LABEL_NAMED and not rt.group:
-        return [] if DNS_LABEL.match(name) and len(name) <= 63 else [refusals.invalid_value(where, name, _LABEL_HINT)]
+        return [] if DNS_LABEL.match(name) and len(name) <= 63 else [refusals.invalid_value(where, name, LABEL_HINT)]
     if rt.plural in _SEGMENT_NAMED:
         return [] if _SEGMENT.match(name) else [refusals.invalid_value(where, name, "may not contain '/' or '%'")]
     if len(name) > 253:
         return [refusals.invalid_value(where, name, "must be no more than 253 characters")]
-    return [] if DNS_SUBDOMAIN.match(name) else [refusals.invalid_value(where, name, _SUBDOMAIN_HINT)]
+    return [] if DNS_SUBDOMAIN.match(name) else [refusals.invalid_value(where, name, SUBDOMAIN_HINT)]
 
 
 def _key_causes(where: str, key: str) -> list[refusals.Cause]:
-    match = _QUALIFIED.match(key)
-    if match and len(match["name"]) <= 63 and (not match["prefix"] or DNS_SUBDOMAIN.match(match["prefix"])):
-        return []
-    why = (
-        "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
-        "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
-        "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
-    )
-    return [refusals.invalid_value(where, key, why)]
+    return [refusals.invalid_value(where, key, why) for why in key_errors(key)]
 
 
 def _controller_causes(meta: Json) -> list[refusals.Cause]:

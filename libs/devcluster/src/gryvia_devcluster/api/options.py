@@ -10,10 +10,12 @@ FieldValidation = Literal["Strict", "Warn", "Ignore"]
 
 @dataclass(slots=True)
 class WriteOptions:
-    """`warnings` is filled by the write; the HTTP server sends them as Warning headers."""
+    """`duplicates` are paths of keys that the body has twice. `warnings` is filled by the write; the HTTP server sends them as
+    Warning headers."""
 
     manager: str = "devcluster"
     dry_run: bool = False
     force: bool = False
     field_validation: FieldValidation = "Ignore"
+    duplicates: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)

@@ -6,13 +6,9 @@ import re
 from typing import Any
 
 from gryvia_devcluster.api import refusals
-from gryvia_devcluster.api.metadata import DNS_LABEL
+from gryvia_devcluster.store.qualified import DNS_LABEL, LABEL_HINT
 from gryvia_devcluster.types import Json
 
-_LABEL_HINT = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an "
-    "alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
-)
 _QUANTITY = re.compile(r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+|[numkMGTPE]|[KMGTPE]i)?$")
 _RESTART = ("Always", "OnFailure", "Never")
 _ENV_NAME = re.compile(r"^[ -<>-~]+$")
@@ -49,7 +45,7 @@ def _unique_names(items: list[Any], where: str, causes: list[refusals.Cause]) ->
         elif name in names:
             causes.append(_duplicate(f"{where}[{index}].name", name))
         elif not DNS_LABEL.match(name) or len(name) > 63:
-            causes.append(refusals.invalid_value(f"{where}[{index}].name", name, _LABEL_HINT))
+            causes.append(refusals.invalid_value(f"{where}[{index}].name", name, LABEL_HINT))
         names.add(name)
     return names
 
@@ -66,7 +62,7 @@ def _container_causes(container: Json, where: str, volumes: set[str], seen: set[
     elif name in seen:
         causes.append(_duplicate(f"{where}.name", name))
     elif not DNS_LABEL.match(name) or len(name) > 63:
-        causes.append(refusals.invalid_value(f"{where}.name", name, _LABEL_HINT))
+        causes.append(refusals.invalid_value(f"{where}.name", name, LABEL_HINT))
     seen.add(name or "")
     if not container.get("image"):
         causes.append(refusals.required(f"{where}.image"))

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from gryvia_devcluster.api import refusals
-from gryvia_devcluster.api.listing import integer
+from gryvia_devcluster.api.listing import flag, integer
 from gryvia_devcluster.api.paths import Target
 from gryvia_devcluster.api.registry import Registry
 from gryvia_devcluster.clock import parse
@@ -47,7 +47,7 @@ class LogRequest:
         container = _container(pod, query.get("container", ""))
         if logs is None:
             raise ApiError("BadRequest", "this cluster runs no node, so its pods have no logs")
-        previous = query.get("previous") in ("true", "1")
+        previous = flag(query, "previous")
         _check_started(pod, container, previous)
         return cls(
             registry=registry,
@@ -55,12 +55,12 @@ class LogRequest:
             pod=pod,
             container=container,
             path=logs.path(pod, container, previous=previous),
-            follow=query.get("follow") in ("true", "1") and not previous,
+            follow=flag(query, "follow") and not previous,
             previous=previous,
             tail=integer(query, "tailLines") if "tailLines" in query else None,
             left=integer(query, "limitBytes") if "limitBytes" in query else None,
             since=_since(registry, query),
-            timestamps=query.get("timestamps") in ("true", "1"),
+            timestamps=flag(query, "timestamps"),
         )
 
     async def chunks(self) -> AsyncIterator[bytes]:

@@ -77,6 +77,16 @@ def invalid(rt: ResourceType, name: str, causes: Sequence[Cause]) -> ApiError:
     return error
 
 
+def wrong_kind(rt: ResourceType, name: str, kind: str) -> ApiError:
+    """An object of another kind than its place."""
+    if rt.schema is None:
+        text = f"converting ({rt.version}.{kind}) to ({rt.group.partition('.')[0] or 'core'}.{rt.kind}): unknown conversion"
+        return ApiError("BadRequest", f'{kind} in version "{rt.version}" cannot be handled as a {rt.kind}: {text}')
+    error = _invalid(f"{kind}.{rt.group}", name, [invalid_value("kind", kind, f"must be {rt.kind}")])
+    error.details = _details(rt, name, kind)
+    return error
+
+
 def _invalid(kind: str, name: str, causes: Sequence[Cause]) -> ApiError:
     cleaned = []
     for cause in causes:

@@ -62,7 +62,7 @@ class Registry:
         self, rt: ResourceType, namespace: str | None = None, *, labels: str = "", fields: str = ""
     ) -> tuple[list[Json], int]:
         label = LabelSelector(labels)
-        field = FieldSelector(fields, self.catalog.served(rt).supports_field)
+        field = FieldSelector(fields, self.catalog.served(rt).refuses_field)
         objects = [under_version(rt, entry.obj) for entry in self.store.entries(rt.group_resource, namespace)]
         if label or field:
             objects = [obj for obj in objects if label.matches(obj) and field.matches(obj)]

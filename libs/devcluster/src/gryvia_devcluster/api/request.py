@@ -1,24 +1,20 @@
-"""An HTTP request as the handlers see it: read once, limited in size, its refusals as Status bodies."""
+"""What an HTTP request says beside its body, and the whole answers to it."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 from aiohttp import web
 
-from gryvia_devcluster.api import protobuf, refusals
+from gryvia_devcluster.api import refusals
+from gryvia_devcluster.api.listing import flag
 from gryvia_devcluster.api.options import FieldValidation, WriteOptions
-from gryvia_devcluster.errors import ApiError
 from gryvia_devcluster.types import Json
 
-MAX_BODY = 3 * 1024 * 1024
 MAX_MANAGER = 128
 _OPTIONS = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions"}
-_FRACTION = re.compile(rb"\d(\.0|[eE])")
-_ACCEPTED = ("json", "yaml", "protobuf", "patch")
 _VALIDATIONS: dict[str, FieldValidation] = {"Strict": "Strict", "Warn": "Warn", "Ignore": "Ignore", "": "Warn"}
 
 
@@ -39,55 +35,6 @@ def success(kind: str, group: str, name: str, uid: str) -> Reply:
     """What DELETE answers when the object is gone."""
     details = {"name": name, "kind": kind, "uid": uid, **({"group": group} if group else {})}
     return json_reply({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
-
-
-async def read_body(request: web.BaseRequest) -> Any:
-    """The body as JSON, or as YAML where the client says so; None when there is none. Raises ApiError."""
-    try:
-        raw = await request.read()
-    except web.HTTPRequestEntityTooLarge as error:
-        raise ApiError("RequestEntityTooLarge", f"Request entity too large: limit is {MAX_BODY}") from error
-    if not raw:
-        return None
-    kind = request.headers.get("Content-Type", "")
-    if "protobuf" in kind:
-        return protobuf.decode(raw)
-    if kind and not any(accepted in kind for accepted in _ACCEPTED):
-        raise ApiError(
-            "UnsupportedMediaType",
-            "the body of the request was in an unknown format - accepted media types include: application/json, "
-            "application/yaml, application/vnd.kubernetes.protobuf",
-        )
-    try:
-        return _whole_numbers(raw, orjson.loads(raw))
-    except orjson.JSONDecodeError as error:
-        if "yaml" in kind:
-            return _yaml(raw)
-        raise ApiError("BadRequest", f"the object provided is unrecognized: {error}") from error
-
-
-def _whole_numbers(raw: bytes, body: Any) -> Any:
-    """1.0 is stored as 1, as by the real server, which prints a float without a fraction so."""
-    return _rounded(body) if _FRACTION.search(raw) else body
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _rounded(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_rounded(each) for each in value]
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        return int(value)
-    return value
-
-
-def _yaml(raw: bytes) -> Any:
-    import yaml
-
-    try:
-        return yaml.load(raw, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.YAMLError as error:
-        raise ApiError("BadRequest", f"error decoding YAML: {error}") from error
 
 
 def write_options(request: web.BaseRequest, query: dict[str, str]) -> WriteOptions:
@@ -115,7 +62,7 @@ def write_options(request: web.BaseRequest, query: dict[str, str]) -> WriteOptio
     return WriteOptions(
         manager=query.get("fieldManager") or agent or "unknown",
         dry_run=bool(dry_run),
-        force=query.get("force") in ("true", "1"),
+        force=flag(query, "force"),
         field_validation=validation,
     )
 

@@ -20,13 +20,15 @@ from aiohttp.streams import StreamReader
 from aiohttp.web_protocol import RequestHandler
 from aiohttp.web_request import BaseRequest
 
+from gryvia_devcluster.api.bodies import MAX_BODY, read_body
+from gryvia_devcluster.api.builtins import BUILTINS
 from gryvia_devcluster.api.discovery import Discovery
 from gryvia_devcluster.api.openapi import OpenApi
 from gryvia_devcluster.api.options import WriteOptions
 from gryvia_devcluster.api.paths import Target, parse
 from gryvia_devcluster.api.podlogs import LogRequest
 from gryvia_devcluster.api.registry import Registry
-from gryvia_devcluster.api.request import MAX_BODY, Reply, json_reply, read_body
+from gryvia_devcluster.api.request import Reply, json_reply
 from gryvia_devcluster.api.reviews import answer_review, evict, find_review
 from gryvia_devcluster.api.verbs import Verbs
 from gryvia_devcluster.api.watching import Watch
@@ -35,6 +37,9 @@ from gryvia_devcluster.types import PodLogs
 
 log = logging.getLogger(__name__)
 
+_BUILTIN_GROUPS = frozenset(rt.group for rt in BUILTINS)
+# Of a group that nobody serves: not in the API's own form.
+_NOBODY = Reply(b"404 page not found\n", 404, "text/plain; charset=utf-8")
 _HEALTH = ("/healthz", "/livez", "/readyz")
 
 
@@ -82,6 +87,7 @@ class ApiServer:
             answer = await self._route(request, path, options)
         except ApiError as error:
             answer = json_reply(error.status(), error.code)
+            options.warnings += error.warnings
         except Exception:  # one request must not take the connection's others with it
             log.exception("request failed", extra={"method": request.method, "path": request.path})
             answer = json_reply(ApiError("InternalError", "the server failed; see its log").status(), 500)
@@ -122,16 +128,18 @@ class ApiServer:
             return json_reply(answer_review(review, await read_body(request)), 201)
         served = self._registry.catalog.find(target.group, target.version, target.plural)
         if served is None:
-            raise ApiError("NotFound", "the server could not find the requested resource")
+            if target.group in _BUILTIN_GROUPS:
+                raise ApiError("NotFound", "the server could not find the requested resource")
+            return _NOBODY
         query = dict(request.query)
         match request.method, bool(target.name):
             case "GET", True if (target.plural, target.subresource) == ("pods", "log") and not target.group:
                 return LogRequest.open(self._registry, self._logs(), target, query)
             case (("GET" | "HEAD"), _):
                 return self._verbs.read(served, target, request, query)
-            case "POST", True:
+            case "POST", True if target.subresource or not served.custom:
                 return await self._post_subresource(target, request)
-            case "POST", False:
+            case "POST", _:
                 reply, done = await self._verbs.create(served, target, request, query)
             case "PUT", True:
                 reply, done = await self._verbs.update(served, target, request, query)

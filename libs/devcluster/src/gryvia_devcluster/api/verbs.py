@@ -7,13 +7,14 @@ from typing import Any, get_args
 import orjson
 from aiohttp import web
 
-from gryvia_devcluster.api import deletion, listing, scaling
+from gryvia_devcluster.api import deletion, listing, refusals, scaling
+from gryvia_devcluster.api.bodies import read_body, read_object, read_patch
 from gryvia_devcluster.api.catalog import Served
 from gryvia_devcluster.api.forms import Render, form_of
 from gryvia_devcluster.api.options import WriteOptions
 from gryvia_devcluster.api.paths import Target
 from gryvia_devcluster.api.registry import Registry
-from gryvia_devcluster.api.request import Reply, delete_options, json_reply, read_body, success, write_options
+from gryvia_devcluster.api.request import Reply, delete_options, json_reply, success, write_options
 from gryvia_devcluster.api.watching import Watch, open_watch
 from gryvia_devcluster.errors import ApiError
 from gryvia_devcluster.store import Entry, Key
@@ -43,15 +44,16 @@ class Verbs:
         render = self._render(rt, request, query)
         namespace = target.namespace if rt.namespaced else None
         if target.name:
-            if query.get("watch") in ("true", "1"):
+            if listing.flag(query, "watch"):
                 query["fieldSelector"] = f"metadata.name={target.name}"
                 return open_watch(store, served, render, namespace, query)
+            if target.subresource != "scale":
+                _check_subresource(rt, target)
             entry = self._registry.entry(rt, namespace, target.name)
             if target.subresource == "scale":
                 return json_reply(scaling.scale_of(rt, entry.obj))
-            _check_subresource(rt, target)
             return Reply(render.one(entry))
-        if query.get("watch") in ("true", "1"):
+        if listing.flag(query, "watch"):
             return open_watch(store, served, render, namespace, query)
         page = listing.page(store, served, namespace, query)
         return Reply(render.many(page.entries, page.metadata))
@@ -59,17 +61,20 @@ class Verbs:
     async def create(
         self, served: Served, target: Target, request: web.BaseRequest, query: dict[str, str]
     ) -> tuple[Reply, WriteOptions]:
-        body, options = await read_body(request), write_options(request, query)
         if served.rt.namespaced and target.namespace is None:
             raise ApiError("MethodNotAllowed", "the server does not allow this method on the requested resource")
+        options = write_options(request, query)
+        body, options.duplicates = await read_object(request, served.rt)
         obj = self._registry.create(served.rt, target.namespace, body, options=options)
         return self._written(served.rt, obj, request, query, 201), options
 
     async def update(
         self, served: Served, target: Target, request: web.BaseRequest, query: dict[str, str]
     ) -> tuple[Reply, WriteOptions]:
-        body, options = await read_body(request), write_options(request, query)
-        rt = served.rt
+        rt, options = served.rt, write_options(request, query)
+        body, options.duplicates = (
+            await read_object(request, rt) if target.subresource != "scale" else (await read_body(request), [])
+        )
         subresource = "" if target.subresource == "finalize" else _check_subresource(rt, target)
         named = ((body or {}).get("metadata") or {}).get("name") if isinstance(body, dict) else None
         if named and named != target.name:
@@ -93,7 +98,7 @@ class Verbs:
                 "the body of the request was in an unknown format - accepted media types include: "
                 + ", ".join(accepted),
             )
-        body = await read_body(request)
+        body = await read_patch(request, kind)
         subresource = _check_subresource(rt, target)
         existed = self._registry.store.get(rt.group_resource, _key(rt, target)) is not None
         obj = self._registry.patch(
@@ -164,5 +169,7 @@ def _check_subresource(rt: ResourceType, target: Target) -> Subresource:
             return "status"
         case "scale" if "scale" in rt.subresources:
             return "scale"
+        case _ if rt.schema is not None:
+            raise refusals.not_found(rt, target.name)
         case _:
             raise ApiError("NotFound", _NOT_FOUND)

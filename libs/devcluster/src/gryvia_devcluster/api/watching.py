@@ -16,7 +16,7 @@ import orjson
 
 from gryvia_devcluster.api.catalog import Served
 from gryvia_devcluster.api.forms import Render
-from gryvia_devcluster.api.listing import check_not_ahead, check_options, integer, selectors
+from gryvia_devcluster.api.listing import check_not_ahead, check_options, flag, integer, selectors, version
 from gryvia_devcluster.errors import ApiError
 from gryvia_devcluster.store import Change, Cursor, Entry, FieldSelector, LabelSelector, Store
 
@@ -110,13 +110,13 @@ def _cursor(store: Store, resource: str, since: int) -> Cursor | ApiError:
 def open_watch(store: Store, served: Served, render: Render, namespace: str | None, query: Mapping[str, str]) -> Watch:
     """Raises ApiError for options that make no sense; a version that is forgotten is told in the stream."""
     label, field = selectors(served, query)
-    since = integer(query, "resourceVersion")
+    since = version(query, "", "")
     check_options(query, watch=True)
-    initial_end = query.get("sendInitialEvents") == "true"
+    initial_end = flag(query, "sendInitialEvents")
     resource = served.rt.group_resource
     from_now = initial_end or since == 0
     check_not_ahead(store, since)
-    send_state = from_now and query.get("sendInitialEvents") != "false"
+    send_state = from_now and (initial_end or "sendInitialEvents" not in query)
     return Watch(
         store=store,
         render=render,
@@ -127,6 +127,6 @@ def open_watch(store: Store, served: Served, render: Render, namespace: str | No
         cursor=_cursor(store, resource, store.rv if from_now else since),
         initial=store.entries(resource, namespace) if send_state else None,
         seconds=float(integer(query, "timeoutSeconds") or random.randint(1800, 3600)),
-        bookmarks=query.get("allowWatchBookmarks") in ("true", "1"),
+        bookmarks=flag(query, "allowWatchBookmarks"),
         initial_end=initial_end,
     )

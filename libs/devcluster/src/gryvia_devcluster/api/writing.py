@@ -31,19 +31,27 @@ def typed(rt: ResourceType, obj: Json) -> Json:
     if not isinstance(obj, dict):
         raise ApiError("BadRequest", f"the body of the request must be a {rt.kind} object")
     new = copy(obj)
-    for field, label, wanted in (("apiVersion", "API version", rt.api_version), ("kind", "kind", rt.kind)):
-        if not new.get(field):
-            new[field] = wanted
-        elif new[field] != wanted:
-            raise ApiError(
-                "BadRequest",
-                f"the {label} in the data ({new[field]}) does not match the expected {label} ({wanted})",
-            )
     if new.get("metadata") is None:
         new["metadata"] = {}
     if not isinstance(new["metadata"], dict):
         raise ApiError("BadRequest", f"{rt.kind}: metadata must be an object")
+    version, kind = new.setdefault("apiVersion", rt.api_version), new.setdefault("kind", rt.kind)
+    if version != rt.api_version:
+        error = ApiError(
+            "BadRequest",
+            f"the API version in the data ({version}) does not match the expected API version ({rt.api_version})",
+        )
+        error.warnings += _of_another_version(rt, new)
+        raise error
+    if kind != rt.kind:
+        raise refusals.wrong_kind(rt, new["metadata"].get("name") or "", kind)
     return new
+
+
+def _of_another_version(rt: ResourceType, obj: Json) -> list[str]:
+    """A version that a custom type does not have knows no fields."""
+    known = ("apiVersion", "kind", "metadata")
+    return [f'unknown field "{field}"' for field in obj if field not in known] if rt.schema is not None else []
 
 
 def ownership(state: State, served: Served, subresource: str) -> dict[str, Any]:
@@ -137,18 +145,19 @@ def patch(
 
 def _check_type(rt: ResourceType, name: str, new: Json) -> None:
     """That a patch has left an object of its type. Raises ApiError."""
-    meta = new.get("metadata")
+    meta = new.get("metadata") or {}
     if not isinstance(meta, dict):
         raise ApiError("BadRequest", "a patch may not change the shape of metadata")
     if not meta.get("name"):
         raise ApiError("BadRequest", _undeterminable(name))
-    causes = [
-        refusals.invalid_value(field, new.get(field, ""), f"must be {wanted}")
-        for field, wanted in (("apiVersion", rt.api_version), ("kind", rt.kind))
-        if new.get(field) != wanted
-    ]
-    if causes:
-        raise refusals.invalid(rt, name, causes)
+    version, kind = new.get("apiVersion", ""), new.get("kind", "")
+    if version != rt.api_version:
+        cause = refusals.invalid_value("apiVersion", version, f"must be {rt.api_version}")
+        error = refusals.invalid(rt, name, [cause])
+        error.warnings += _of_another_version(rt, new)
+        raise error
+    if kind != rt.kind:
+        raise refusals.wrong_kind(rt, name, kind)
 
 
 def _undeterminable(name: str) -> str:
@@ -233,7 +242,9 @@ def _replace(
     if options.dry_run:
         return new
     if deletion.is_free(rt, new):
-        return remove(state, rt, new)
+        # What was never written has no version of its own: the answer has that of before.
+        remove(state, rt, new)
+        return new
     options.warnings += metadata.warnings(rt, new["metadata"], live)
     state.put(rt, new)
     return new

@@ -29,14 +29,25 @@ def json_patch(obj: Json, ops: Any) -> Json:
         raise ApiError(
             "BadRequest", f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(ops)}"
         )
+    if any(not isinstance(op, dict) for op in ops):
+        raise ApiError("BadRequest", "error decoding patch: an operation of a JSON patch is an object")
+    out: Any = deep_copy(obj)
     try:
-        patch = jsonpatch.JsonPatch(ops)
-        out: Any = patch.apply(deep_copy(obj), in_place=True)
-    except jsonpatch.InvalidJsonPatch as failed:
-        raise ApiError("BadRequest", f"error decoding patch: {failed}") from failed
+        for op in ops:
+            out = _applied(out, op)
     except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError) as failed:
-        raise ApiError("Invalid", REJECTED) from failed
+        raise ApiError("Invalid", REJECTED, details={}) from failed
     return _as_object(out)
+
+
+def _applied(document: Any, op: Json) -> Any:
+    """One operation, in place. The real server's library lets `replace` set a member that was not there."""
+    if op.get("op") == "replace" and "value" in op:
+        parent, last = jsonpointer.JsonPointer(op.get("path", "")).to_last(document)
+        if isinstance(parent, dict) and last is not None:
+            parent[last] = op["value"]
+            return document
+    return jsonpatch.JsonPatch([op]).apply(document, in_place=True)
 
 
 def merge_patch(obj: Json, patch: Any) -> Json:
@@ -48,5 +59,5 @@ def merge_patch(obj: Json, patch: Any) -> Json:
 
 def _as_object(value: Any) -> Json:
     if not isinstance(value, dict):
-        raise ApiError("Invalid", REJECTED)
+        raise ApiError("Invalid", REJECTED, details={})
     return value

@@ -34,13 +34,14 @@ def strategic_merge_patch(obj: Json, patch: Any, kind: tuple[str, str]) -> Json:
 
 
 def _merge_map(node: Node, original: Json, patch: Json) -> Json:
-    directive = patch.pop(DIRECTIVE, None)
+    directive = patch.get(DIRECTIVE)
+    if directive not in (None, "merge", "replace", "delete"):
+        raise _unknown_directive(directive, patch)
+    patch.pop(DIRECTIVE, None)
     if directive == "replace":
         return patch
     if directive == "delete":
         return {}
-    if directive not in (None, "merge"):
-        raise _unknown_directive(directive, patch)
     _retain(original, patch)
     orders = {key[len(ELEMENT_ORDER) :]: patch.pop(key) for key in list(patch) if key.startswith(ELEMENT_ORDER)}
     for key in [key for key in patch if key.startswith(DELETE_PRIMITIVES)]:
