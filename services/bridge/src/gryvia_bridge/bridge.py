@@ -32,6 +32,7 @@ from gryvia_common.clock import Clock
 from gryvia_common.errors import GryviaError
 from gryvia_common.kube.client import Kube
 from gryvia_common.runtime.apiserver import ApiServer
+from gryvia_common.trouble import Trouble
 
 log = structlog.get_logger(__name__)
 
@@ -91,7 +92,7 @@ class Bridge:
 
     async def _prepared(self) -> tuple[Cluster, str]:
         """The cluster, and when the stream (now there, and of this cluster) was created."""
-        said = ""
+        trouble = Trouble()
         backoff = Backoff(self.clock)
         while True:
             try:
@@ -103,9 +104,8 @@ class Bridge:
                     self.state.went_back = False
                 return cluster, (await stream_state(self.bus.link, OBJECTS)).created
             except GryviaError as error:
-                if str(error) != said:
-                    said = str(error)
-                    log.warning("bridge_cannot_start", error=said)
+                if trouble.is_news(error):
+                    log.warning("bridge_cannot_start", error=trouble.last)
                 await backoff.wait()
 
     async def _ensure(self) -> None:

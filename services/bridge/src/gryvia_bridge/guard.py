@@ -21,6 +21,7 @@ from gryvia_common.bus.jetstream import StreamState, stream_state
 from gryvia_common.bus.streams import OBJECTS
 from gryvia_common.clock import Clock
 from gryvia_common.errors import GryviaError
+from gryvia_common.trouble import Trouble
 
 log = structlog.get_logger(__name__)
 
@@ -49,7 +50,7 @@ class StreamGuard:
         self._clock = clock
 
     async def look(self) -> Never:
-        said = ""
+        trouble = Trouble()
         while True:
             await self._clock.sleep(LOOK)
             expected = sum(feed.messages() for feed, _ in self._feeds.values())
@@ -57,11 +58,10 @@ class StreamGuard:
             try:
                 state = await self._present()
             except GryviaError as error:
-                if str(error) != said:
-                    said = str(error)
-                    log.warning("bridge_stream_not_seen", error=said)
+                if trouble.is_news(error):
+                    log.warning("bridge_stream_not_seen", error=trouble.last)
                 continue
-            said = ""
+            trouble.over()
             reason = self._wrong(state, expected, reached)
             if reason:
                 self._heal(reason, state)

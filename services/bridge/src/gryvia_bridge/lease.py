@@ -22,6 +22,7 @@ from gryvia_common.errors import Conflict, Gone, GryviaError
 from gryvia_common.kube.client import Kube
 from gryvia_common.kube.objects import Json
 from gryvia_common.kube.resources import LEASES
+from gryvia_common.trouble import Trouble
 
 log = structlog.get_logger(__name__)
 
@@ -53,7 +54,8 @@ class Election:
         self._clock = clock
         self._seen: tuple[str, str, str] | None = None
         self._seen_at = float("-inf")
-        self._error = ""
+        self._trouble = Trouble()
+        self._lost_by = ""
 
     async def lead(self, work: Callable[[], Coroutine[Any, Any, None]]) -> Never:
         """Runs `work` whenever the lease is ours; cancels it (and waits for its end) before the lease can lapse. An
@@ -62,7 +64,9 @@ class Election:
             renewed_at = await self._acquire()
             log.info("bridge_leads", identity=self._identity, lease=self._settings.name)
             await self._hold(work, renewed_at)
-            log.warning("bridge_lost_its_lease", identity=self._identity, lease=self._settings.name, error=self._error)
+            log.warning(
+                "bridge_lost_its_lease", identity=self._identity, lease=self._settings.name, error=self._lost_by
+            )
 
     async def _acquire(self) -> float:
         """The monotonic second in which the request that won was sent."""
@@ -70,13 +74,15 @@ class Election:
         while True:
             started = self._clock.monotonic()
             try:
-                if await self._before(started + self._settings.renew_deadline, self._try_to_take()):
-                    return started
+                taken = await self._before(started + self._settings.renew_deadline, self._try_to_take())
             except (GryviaError, TimeoutError) as error:
                 self._note(error)
                 await backoff.wait()
-            else:
-                await self._clock.sleep(self._settings.poll)
+                continue
+            self._trouble.over()
+            if taken:
+                return started
+            await self._clock.sleep(self._settings.poll)
 
     async def _hold(self, work: Callable[[], Coroutine[Any, Any, None]], renewed_at: float) -> None:
         working = asyncio.ensure_future(work())
@@ -102,14 +108,16 @@ class Election:
             deadline = renewed_at + self._settings.renew_deadline
             started = self._clock.monotonic()
             if started >= deadline:
+                self._lost_by = self._trouble.last or "not renewed in time"
                 return
             try:
                 if not await self._before(deadline, self._renew()):
-                    self._error = "somebody else holds it"
+                    self._lost_by = "somebody else holds it"
                     return
                 renewed_at = started
+                self._trouble.over()
             except TimeoutError:
-                self._error = "no answer of the API server until the renew deadline"
+                self._lost_by = "no answer of the API server until the renew deadline"
                 return
             except GryviaError as error:
                 self._note(error)
@@ -186,10 +194,8 @@ class Election:
         return self._clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
     def _note(self, error: BaseException) -> None:
-        text = str(error) or "no answer in time"
-        if text != self._error and not isinstance(error, Conflict):
-            log.warning("bridge_lease_request_failed", error=text)
-        self._error = text
+        if not isinstance(error, Conflict) and self._trouble.is_news(error):
+            log.warning("bridge_lease_request_failed", error=str(error) or "no answer in time")
 
     async def _before(self, deadline: float, request: Awaitable[T]) -> T:
         """The answer, or TimeoutError at `deadline` by our clock (virtual in tests, so not asyncio.timeout)."""

@@ -19,14 +19,14 @@ from gryvia_bridge.metrics import BridgeMetrics
 from gryvia_common.bus.backoff import Backoff
 from gryvia_common.bus.connection import Bus
 from gryvia_common.clock import Clock
-from gryvia_common.errors import GryviaError
+from gryvia_common.errors import GryviaError, Transient
+from gryvia_common.trouble import Trouble
 
 log = structlog.get_logger(__name__)
 
 WINDOW = 256
 WAITING_LIMIT = 1024
 BACKOFF = (0.05, 5.0)
-SAY_AGAIN = 30.0
 
 
 class Lane:
@@ -57,7 +57,7 @@ class Publisher:
         self._room = asyncio.Event()
         self._room.set()
         self._lanes: dict[str, Lane] = {}
-        self._said_at = float("-inf")
+        self._trouble = Trouble()
 
     def lane(self, plural: str) -> Lane:
         return self._lanes.setdefault(plural, Lane())
@@ -146,13 +146,13 @@ class Publisher:
             try:
                 published = await self._bus.publish(subject, body, headers, expected_sequence=expected)
             except GryviaError as error:
-                self._say(subject, str(error))
+                self._say(subject, error)
                 await backoff.wait()
                 continue
             if published.outcome in ("unknown", "duplicate"):
                 # The compare-and-set is checked before the duplicate: a duplicate that passed it is not in the stream any more
                 # (purged within the duplicate window), and has to wait until the window is over.
-                self._say(subject, f"outcome {published.outcome}")
+                self._say(subject, Transient(f"outcome {published.outcome}"))
                 await backoff.wait()
             elif published.outcome == "conflict":
                 self._metrics.conflicts.labels(change.plural).inc()
@@ -166,14 +166,13 @@ class Publisher:
                 self._record(change, lane, published.sequence, stray)
                 return
 
-    def _say(self, subject: str, error: str) -> None:
+    def _say(self, subject: str, error: GryviaError) -> None:
         """One line for all subjects: an outage is one event, not a thousand."""
-        now = self._clock.monotonic()
-        if now - self._said_at >= SAY_AGAIN:
-            self._said_at = now
-            log.warning("bridge_publish_fails", subject=subject, error=error, outstanding=self.outstanding)
+        if self._trouble.is_news(error):
+            log.warning("bridge_publish_fails", subject=subject, error=str(error), outstanding=self.outstanding)
 
     def _record(self, change: Envelope, lane: Lane, sequence: int, stray: bool) -> None:
+        self._trouble.over()
         self._metrics.published.labels(change.plural, change.op).inc()
         lane.highest_sequence = max(lane.highest_sequence, sequence)
         if stray:

@@ -30,6 +30,7 @@ from gryvia_common.kube.answers import Expired, Silent, error_of
 from gryvia_common.kube.client import Kube
 from gryvia_common.kube.objects import Json
 from gryvia_common.runtime.apiserver import ApiServer
+from gryvia_common.trouble import Trouble
 
 log = structlog.get_logger(__name__)
 
@@ -83,6 +84,7 @@ class Reflector:
         self._reason = "start"
         self._relist = asyncio.Event()
         self._failures = 0
+        self._trouble = Trouble()
         self._backoff = self._fresh_backoff()
 
     def relist(self, reason: str) -> None:
@@ -203,10 +205,10 @@ class Reflector:
         self._newest = max(self._newest, version)
 
     async def _failed(self, what: str, error: GryviaError) -> None:
-        """Says it once (again when the error changes), then waits."""
+        """Says it once, then waits."""
         text = str(error)
         away = self._api is not None and self._api.away
-        if text != self._state.error and not away:
+        if not away and self._trouble.is_news(error):
             level = log.warning if what == "list" or self._failures else log.info
             level(f"bridge_{what}_failed", plural=self._watched.plural, error=text, served=not isinstance(error, Gone))
         self._state.failed(text)
@@ -220,6 +222,7 @@ class Reflector:
 
     def _worked(self) -> None:
         if self._failures:
+            self._trouble.over()
             self._failures = 0
             self._backoff = self._fresh_backoff()
 

@@ -54,7 +54,7 @@ async def follow(bus: Bus, plurals: Sequence[str], handler: FollowHandler, *, cl
             await follower.run(backoff)
         except (Transient, Gone, Terminal) as error:
             await backoff.wait()
-            if backoff.is_notable:
+            if backoff.is_notable and bus.connected:  # otherwise the connection has said so
                 log.warning("bus_follow_fails", plurals=plurals, error=str(error))
 
 

@@ -26,6 +26,7 @@ from nats.errors import UnexpectedEOF
 from gryvia_common.bus.settings import BusSettings
 from gryvia_common.errors import Terminal, Transient
 from gryvia_common.tasks import end_task
+from gryvia_common.trouble import Trouble
 
 _CLOSE_SECONDS = 2.0
 _RECONNECT_SECONDS = (0.1, 0.4)
@@ -50,7 +51,7 @@ class Link:
         self.epoch = 0
         self.generation = 0
         self.outages = 0
-        self.last_error = ""
+        self._trouble = Trouble()
         self._client = Client()
         self._waiting: dict[str, asyncio.Future[Msg]] = {}
         self._inbox = ""
@@ -161,7 +162,7 @@ class Link:
             async with asyncio.timeout(timeout or self.settings.timeout):
                 await self._up.wait()
         except TimeoutError as error:
-            raise Transient(f"not connected to NATS ({self.last_error or 'connecting'})") from error
+            raise Transient(f"not connected to NATS ({self._trouble.last or 'connecting'})") from error
 
     def _next_token(self) -> str:
         self._tokens += 1
@@ -250,7 +251,7 @@ class Link:
         self._up.set()
         if self.epoch > 1:
             log.info("bus_connection_restored", name=self.name, outages=self.outages)
-        self.last_error = ""
+        self._trouble.over()
         for call in self._on_found:
             call()
 
@@ -263,18 +264,17 @@ class Link:
                 future.set_exception(Transient("the connection to NATS was lost; the outcome is unknown"))
         if was_up and not self._closing:
             self.outages += 1
-            log.warning("bus_connection_lost", name=self.name, error=self.last_error)
+            log.warning("bus_connection_lost", name=self.name, error=self._trouble.last)
 
     async def _on_error(self, error: Exception) -> None:
-        text = str(error) or type(error).__name__
+        text = self._trouble.last = str(error) or type(error).__name__
         if _VIOLATION in text.lower():
             # A request that was refused so gets no answer: without this line it would only be slow.
             log.error("bus_permission_violation", name=self.name, error=text)
         elif self.connected and not isinstance(error, UnexpectedEOF | OSError):
             log.warning("bus_error", name=self.name, error=text)
-        elif not self.connected and text != self.last_error and not self._closing:
+        elif not self.connected and self._trouble.is_news(error) and not self._closing:
             log.warning("bus_unreachable", name=self.name, servers=self.settings.addresses, error=text)
-        self.last_error = text
 
 
 def _next_server(servers: list[Server], info: Mapping[str, object]) -> tuple[Server | None, float]:

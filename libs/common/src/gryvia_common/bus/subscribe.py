@@ -69,7 +69,7 @@ class _EventReader:
                 await self._run(backoff)
             except (Transient, Gone, Terminal) as error:
                 await backoff.wait()
-                if backoff.is_notable:
+                if backoff.is_notable and self.bus.connected:  # otherwise the connection has said so
                     log.warning("bus_events_fail", filters=self.filters, error=str(error))
 
     async def _run(self, backoff: Backoff) -> Never:
