@@ -21,16 +21,17 @@ log = logging.getLogger(__name__)
 
 
 class DevCluster:
-    """`async with DevCluster(Settings(...)) as cluster`. Raises PortTaken, DamagedState, or ValueError for a bad images file."""
+    """`async with DevCluster(Settings(...)) as cluster`. Raises PortTaken, DamagedState, or ValueError for a bad images file.
+    `logs`: of the pods of a cluster without a node of its own, when somebody else plays one."""
 
-    def __init__(self, settings: Settings, *, clock: Clock | None = None) -> None:
+    def __init__(self, settings: Settings, *, clock: Clock | None = None, logs: PodLogs | None = None) -> None:
         self.settings = settings
         self.token = ""
         self.url = ""
         self._clock = clock or RealClock()
         self._tasks: list[asyncio.Task[None]] = []
         self._file: StateFile | None = None
-        self._logs: PodLogs | None = None
+        self._logs = logs
 
     async def __aenter__(self) -> DevCluster:
         settings = self.settings
