@@ -39,7 +39,7 @@ _FIELD = re.compile(rf"(\*|{_VALUE}(-{_VALUE})?)(/\d{{1,3}})?(,(\*|{_VALUE}(-{_V
 _FIELDS = (
     ("minute", 60, "hour", "0 to 59"),
     ("hour", 24, "day", "0 to 23"),
-    ("day of month", 31, "month", "1 to 31"),
+    ("day of month", 999, "month", "1 to 31"),
     ("month", 12, "year", "1 to 12 or JAN to DEC"),
     ("day of week", 7, "week", "0 to 7 (0 and 7 are Sunday) or SUN to SAT"),
 )
@@ -58,6 +58,7 @@ class Cron:
 
     def after(self, moment: datetime) -> datetime | None:
         """The first time after `moment`, None when there is none within the horizon."""
+        moment = moment.astimezone(UTC)
         start, end = moment + timedelta(microseconds=1), moment + HORIZON
         day, last = _local_day(moment, self.zone) - DAY, _local_day(end, self.zone)
         while day <= last:
@@ -65,7 +66,7 @@ class Cron:
                 day = _next_month(day)
             elif found := self._of(day, start, end, first=True):
                 # Where the clock is set across midnight two days overlap.
-                return found[0] if self._regular(day) else min(found[0], *self._of(day + DAY, start, end, first=True))
+                return min([*found, *self._of(day + DAY, start, end, first=True)])
             else:
                 day += DAY
         return None
@@ -116,6 +117,11 @@ class Cron:
             begin = bisect_left(self.clocks, (start - midnight) / MINUTE)
             stop = bisect_right(self.clocks, (end - midnight) / MINUTE)
             return [midnight + clock * MINUTE for clock in self.clocks[begin : min(stop, begin + 1) if first else stop]]
+        found = _changed_day(self, day)
+        return list(found[bisect_left(found, start) : bisect_right(found, end)])
+
+    def changed(self, day: date) -> tuple[datetime, ...]:
+        """The times of a day on which the clock is set."""
         found: set[datetime] = set()
         for clock in self.clocks:
             wall = datetime.combine(day, time()) + clock * MINUTE
@@ -127,7 +133,7 @@ class Cron:
                 found.add(min(shown))
             else:
                 found |= self._moved(wall)
-        return sorted(one for one in found if start <= one <= end)
+        return tuple(sorted(found))
 
     def _moved(self, wall: datetime) -> set[datetime]:
         """A time that the clock does not show: the first minute after the hole. Empty when the next day has that one anyway."""
@@ -139,6 +145,7 @@ class Cron:
         return {moment.astimezone(UTC)}
 
 
+@lru_cache(maxsize=256)
 def parse_cron(expression: str, zone: ZoneInfo) -> Cron:
     """Raises Terminal with what is wrong and what to write instead. A day that no month has is no error: it never comes."""
     parts = expression.split()
@@ -205,6 +212,12 @@ def _allowed(number: int) -> str:
 def _zone_names() -> frozenset[str]:
     """The names of the package tzdata, so that a name means the same on every machine."""
     return frozenset((resources.files("tzdata") / "zones").read_text().split())
+
+
+@lru_cache(maxsize=64)
+def _changed_day(cron: Cron, day: date) -> tuple[datetime, ...]:
+    """Remembered: such a day is looked at minute by minute, in every pass of it."""
+    return cron.changed(day)
 
 
 def _local_day(moment: datetime, zone: ZoneInfo) -> date:

@@ -94,6 +94,7 @@ def due(
     cron = parse_cron(spec.schedule or "", parse_zone(spec.time_zone or "UTC"))
     waiting = [moment for text in status.pending_runs or () if (moment := _moment(text))]
     pending = tuple(moment for moment in waiting if not edited or cron.has(moment))
+    pending = pending[max(0, len(pending) - _most(spec)) :]
     missed = (status.missed_runs or 0) + len(waiting) - len(pending)
     if spec.suspend:
         return Due(missed=missed + len(pending), message=SUSPENDED)
@@ -132,13 +133,19 @@ def _chosen(
     if spec.catch_up == "none":
         in_time = now - max(newest[0], freed or newest[0]) <= ON_TIME
         return newest if in_time else ()
-    if spec.catch_up != "all":
+    limit = _most(spec)
+    if limit == 1:
         return newest
-    limit = spec.catch_up_limit or CATCH_UP_LIMIT
     if freed is None or freed < cursor:
         return cron.latest(cursor, now, limit)
     follow_up = cron.latest(cursor, min(freed, now), 1)
     return (follow_up + cron.latest(freed + timedelta(microseconds=1), now, limit))[-limit:]
+
+
+def _most(spec: GryviaWorkflowSpec) -> int:
+    """How many missed times are made up for."""
+    policy = spec.catch_up or "latest"
+    return {"none": 0, "latest": 1, "all": spec.catch_up_limit or CATCH_UP_LIMIT}[policy]
 
 
 def _clock_went_back(status: GryviaWorkflowStatus, now: datetime) -> str:
