@@ -71,7 +71,7 @@ def test_help_lists_every_verb_in_its_group() -> None:
         "Workloads": ["submit", "status", "logs", "cancel", "delete"],
         "Cluster": ["list", "get", "queue"],
         "Tenants & Billing": ["quota"],
-        "ML": ["trials"],
+        "ML": ["trials", "workflows", "models"],
         "Observe": ["events"],
         "Utilities": ["validate"],
     }
@@ -88,7 +88,7 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str]) -> None:
     ("arguments", "sentence"),
     [
         (["list", "things"], "unknown kind 'things'; there are jobs, tuners"),
-        (["events", "jbo"], "no event is called 'jbo'; there are job, trial, tuner"),
+        (["events", "jbo"], "no event is called 'jbo'; there are job, model, trial, tuner, workflow"),
         (["events", "--since", "soon"], "--since 'soon': write `new`, `all` or a duration such as 10m, 2h, 1d"),
         (["submit", "-f", "nowhere.yaml"], "cannot read nowhere.yaml: No such file or directory"),
     ],

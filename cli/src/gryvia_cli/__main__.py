@@ -10,10 +10,12 @@ import typer
 from gryvia_cli.commands.events import events
 from gryvia_cli.commands.jobs import cancel, delete, submit, validate
 from gryvia_cli.commands.logs import logs
+from gryvia_cli.commands.models import models
 from gryvia_cli.commands.platform import demo, up
 from gryvia_cli.commands.read import get_object, list_objects, queue, quota
 from gryvia_cli.commands.status import status
 from gryvia_cli.commands.trials import trials
+from gryvia_cli.commands.workflows import workflows
 from gryvia_cli.options import ContextOption, KubeconfigOption, NamespaceOption, NoColorOption, OutputOption
 from gryvia_cli.session import Session
 
@@ -63,6 +65,8 @@ app.command("get", rich_help_panel=CLUSTER)(get_object)
 app.command(rich_help_panel=CLUSTER)(queue)
 app.command(rich_help_panel=TENANTS)(quota)
 app.command(rich_help_panel=ML)(trials)
+app.add_typer(workflows, rich_help_panel=ML)
+app.add_typer(models, rich_help_panel=ML)
 app.command(rich_help_panel=OBSERVE)(events)
 app.command(rich_help_panel=UTILITIES)(validate)
 

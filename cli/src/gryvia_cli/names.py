@@ -54,3 +54,8 @@ def kind_of(text: str) -> Kind[Any, Any]:
 def words_of(name: str) -> str:
     """What people call the objects of the kind `name`, in the plural."""
     return next((plural(word) for word, kind in WORDS.items() if kind == name), f"{name.lower()}s")
+
+
+def word_of(name: str) -> str:
+    """What people call one object of the kind `name`."""
+    return next((word for word, kind in WORDS.items() if kind == name), name.lower())

@@ -20,7 +20,7 @@ from gryvia_common.kinds.conditions import parse_timestamp
 from gryvia_common.kinds.kind import Column
 from gryvia_common.kube.objects import Json
 
-WRAPPED = frozenset({"MESSAGE", "REASON", "VALUE", "NAMESPACES"})
+WRAPPED = frozenset({"MESSAGE", "REASON", "VALUE", "NAMESPACES", "ENDED", "NOTE"})
 """Columns of free text: where the terminal is narrow these give way, so that names and numbers stay whole."""
 
 

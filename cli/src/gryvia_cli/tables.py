@@ -9,10 +9,14 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
+from gryvia_cli.model_text import MODEL_HEADERS, model_row
 from gryvia_cli.output import age, cell
+from gryvia_cli.workflow_text import WORKFLOW_HEADERS, workflow_row
 from gryvia_common.kinds.kind import Kind
 from gryvia_common.kinds.liveexperiment import LIVE_EXPERIMENT
+from gryvia_common.kinds.modelregistry import MODEL_REGISTRY
 from gryvia_common.kinds.quota import QUOTA
+from gryvia_common.kinds.workflow import WORKFLOW
 from gryvia_common.kube.objects import Json, labels_of, metadata
 
 Row = list[str]
@@ -29,7 +33,7 @@ def object_rows(kind: Kind[Any, Any], objects: Sequence[Json], *, now: datetime,
     special = SPECIAL.get(kind.name)
     if special is not None:
         headers, row = special
-        rows = [row(obj) for obj in objects]
+        rows = [row(obj, now) for obj in objects]
     else:
         headers = ["NAME"] + [column.name.upper() for column in kind.columns]
         rows = [[metadata(obj)["name"]] + [cell(obj, column, now) for column in kind.columns] for obj in objects]
@@ -51,7 +55,7 @@ def queue_rows(jobs: Sequence[Json], now: datetime) -> Rows:
     return QUEUE_HEADERS, [_queued(number, job, now) for number, job in enumerate(jobs, 1)]
 
 
-def _experiment(obj: Json) -> Row:
+def _experiment(obj: Json, now: datetime) -> Row:
     spec, state = obj.get("spec") or {}, obj.get("status") or {}
     comparison = spec.get("comparison") or {}
     board = state.get("leaderboard") or [{}]
@@ -66,7 +70,7 @@ def _experiment(obj: Json) -> Row:
     ]
 
 
-def _quota(obj: Json) -> Row:
+def _quota(obj: Json, now: datetime) -> Row:
     spec, state = obj.get("spec") or {}, obj.get("status") or {}
     limits, used, money = spec.get("gpuQuota") or {}, state.get("currentUsage") or {}, state.get("budgetStatus") or {}
     return [
@@ -121,7 +125,9 @@ def _share(used: Any, limit: Any) -> str:
     return f"{_number(used) or '-'}/{_number(limit) or '-'}"
 
 
-SPECIAL: dict[str, tuple[list[str], Callable[[Json], Row]]] = {
+SPECIAL: dict[str, tuple[list[str], Callable[[Json, datetime], Row]]] = {
     LIVE_EXPERIMENT.name: (EXPERIMENT_HEADERS, _experiment),
+    MODEL_REGISTRY.name: (MODEL_HEADERS, model_row),
     QUOTA.name: (QUOTA_HEADERS, _quota),
+    WORKFLOW.name: (WORKFLOW_HEADERS, workflow_row),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -28,10 +28,17 @@ WAITING = frozenset({"", "Pending", "Queued"})
 @verb(CLUSTER, NAMESPACE, OUTPUT)
 async def list_objects(session: Session, kind: KindArgument, all_namespaces: AllNamespaces = False) -> int:
     """List the objects of a kind, or the nodes."""
+    return await show_list(session, kind, all_namespaces=all_namespaces)
+
+
+async def show_list(
+    session: Session, kind: str, *, all_namespaces: bool, wanted: Callable[[Json], bool] = lambda _: True
+) -> int:
+    """The objects that are `wanted`, as a table or for a program; the exit code."""
     resource, found = _resource(kind)
     namespace = None if all_namespaces or not resource.namespaced else session.place
     async with session.kube() as kube:
-        objects = await kube.list(resource, namespace)
+        objects = [obj for obj in await kube.list(resource, namespace) if wanted(obj)]
     now = datetime.now(UTC)
     rows = object_rows(found, objects, now=now, namespaced=all_namespaces and resource.namespaced) if found else None
     _show(session, objects, rows or node_rows(objects, now), words_of(resource.kind), namespace)

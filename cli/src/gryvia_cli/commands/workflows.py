@@ -1,0 +1,285 @@
+"""`gryvia workflows`: what a pipeline does, its graph, and a person's part in it: retry, approve, suspend."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gryvia_cli.approval import Decision, annotation_of, answer, approver, may_answer
+from gryvia_cli.commands.read import show_list
+from gryvia_cli.editing import edit, read
+from gryvia_cli.manifests import read_manifests
+from gryvia_cli.options import AllNamespaces, Output
+from gryvia_cli.output import console, print_table, print_value, say
+from gryvia_cli.pipeline import StepView
+from gryvia_cli.session import Session
+from gryvia_cli.verb import CLUSTER, NAMESPACE, OUTPUT, verb
+from gryvia_cli.workflow_graph import dot, drawn, mermaid
+from gryvia_cli.workflow_text import (
+    STEP_HEADERS,
+    changes,
+    has_ended,
+    headline,
+    output_lines,
+    phase_of,
+    run_succeeded,
+    step_rows,
+    steps_of,
+    waiting_approvals,
+)
+from gryvia_common.errors import Terminal
+from gryvia_common.kinds.workflow import WORKFLOW
+from gryvia_common.kube.client import Kube
+from gryvia_common.kube.objects import Json, annotations_of, metadata
+from gryvia_common.kube.resources import GROUP
+
+POLL_SECONDS = 0.5
+RETRY = f"{GROUP}/retry-failed"
+
+workflows = typer.Typer(
+    name="workflows", help="Pipelines: their runs, their graph, retries and approvals.", no_args_is_help=True
+)
+
+WorkflowName = Annotated[str, typer.Argument(help="Name of the workflow.")]
+WaitOption = Annotated[
+    bool,
+    typer.Option(
+        "--wait", "--watch", "-w", help="Print each change until the run has ended; exit code 1 unless it succeeds."
+    ),
+]
+CommentOption = Annotated[str, typer.Option("--comment", help="Why; it is kept with the answer.")]
+
+
+class GraphFormat(StrEnum):
+    """How `graph` draws."""
+
+    TEXT = "text"
+    DOT = "dot"
+    MERMAID = "mermaid"
+
+
+@verb(CLUSTER, NAMESPACE, OUTPUT)
+async def list_workflows(session: Session, all_namespaces: AllNamespaces = False) -> int:
+    """List workflows; the same as `gryvia list workflows`."""
+    return await show_list(session, "workflows", all_namespaces=all_namespaces)
+
+
+@verb(CLUSTER, NAMESPACE, OUTPUT)
+async def get_workflow(session: Session, name: WorkflowName, wait: WaitOption = False) -> int:
+    """Show a workflow's run: its steps, how long they took, why they failed, what they handed on."""
+    async with session.kube() as kube:
+        obj = await (_until_ended(kube, session, name) if wait else read(kube, WORKFLOW, session.place, name))
+    metadata(obj).pop("managedFields", None)
+    if session.output in (Output.JSON, Output.YAML):
+        print_value(obj, session.output)
+    else:
+        _show(session, obj)
+    return 0 if not wait or run_succeeded(obj.get("status") or {}) else 1
+
+
+@verb(CLUSTER, NAMESPACE)
+async def graph(
+    session: Session,
+    name: Annotated[str | None, typer.Argument(help="Name of the workflow; none with --file.")] = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", "-f", help="Draw what a manifest says, without a cluster.")
+    ] = None,
+    form: Annotated[GraphFormat, typer.Option("--output", "-o", help="How to draw.")] = GraphFormat.TEXT,
+) -> int:
+    """Draw a workflow's steps and what waits for what, with their states."""
+    if (name is None) == (file is None):
+        raise Terminal("graph needs either the name of a workflow or a manifest with --file", reason="Usage")
+    if file is None:
+        async with session.kube() as kube:
+            found = [await read(kube, WORKFLOW, session.place, name or "")]
+    else:
+        found = _of_file(file)
+    for obj in found:
+        _draw(session, metadata(obj)["name"], steps_of(obj), form)
+    return 0
+
+
+@verb(CLUSTER, NAMESPACE)
+async def retry(session: Session, name: WorkflowName, wait: WaitOption = False) -> int:
+    """Resume a failed run from its failed steps; what succeeded stays as it is."""
+
+    def change(obj: Json) -> Json:
+        state = obj.get("status") or {}
+        if not has_ended(obj) or run_succeeded(state):
+            raise Terminal(
+                f"workflow {name} is {phase_of(obj)} and has nothing to retry; only a run that failed is resumed",
+                reason="NotFailed",
+            )
+        if _invalid(obj):
+            raise Terminal(
+                f"workflow {name} never ran, its spec is wrong: {state.get('message')}; mend and apply it",
+                reason="Invalid",
+            )
+        return {"metadata": {"annotations": {RETRY: f"cli at {datetime.now(UTC).isoformat()}"}}}
+
+    async with session.kube() as kube:
+        before = await edit(kube, WORKFLOW, session.place, name, change)
+        failed = [step.name for step in steps_of(before) if step.phase == "Failed"]
+        print(f"workflow {name}: retrying {', '.join(failed) or 'the run'}", flush=True)
+        if not wait:
+            return 0
+        obj = await _until_ended(kube, session, name, resumed=before)
+        print(headline(obj, datetime.now(UTC)))
+    return 0 if run_succeeded(obj.get("status") or {}) else 1
+
+
+@verb(CLUSTER, NAMESPACE)
+async def approve(
+    session: Session,
+    name: WorkflowName,
+    step: Annotated[str | None, typer.Argument(help="Name of the step; the one that waits if none.")] = None,
+    comment: CommentOption = "",
+) -> int:
+    """Let a run go on that waits for approval."""
+    return await _answer(session, name, step, "Approved", comment)
+
+
+@verb(CLUSTER, NAMESPACE)
+async def reject(
+    session: Session,
+    name: WorkflowName,
+    step: Annotated[str | None, typer.Argument(help="Name of the step; the one that waits if none.")] = None,
+    comment: CommentOption = "",
+) -> int:
+    """Fail the step that waits for approval."""
+    return await _answer(session, name, step, "Rejected", comment)
+
+
+@verb(CLUSTER, NAMESPACE)
+async def suspend(session: Session, name: WorkflowName) -> int:
+    """Start no more runs of the schedule; a run under way goes on."""
+    return await _suspend(session, name, suspended=True)
+
+
+@verb(CLUSTER, NAMESPACE)
+async def resume(session: Session, name: WorkflowName) -> int:
+    """Go on with the schedule at its next time; runs of the meantime are not made up for."""
+    return await _suspend(session, name, suspended=False)
+
+
+async def _answer(session: Session, name: str, step: str | None, decision: Decision, comment: str) -> int:
+    async with session.kube() as kube:
+        by = await approver(kube)
+        chosen: list[str] = []
+
+        def change(obj: Json) -> Json:
+            wanted = _to_answer(obj, name, step)
+            spec = next(one for one in obj["spec"]["steps"] if one["name"] == wanted.name)
+            may_answer(by, spec.get("approvers"), f"step {wanted.name}")
+            chosen[:] = [wanted.name]
+            return answer(annotation_of(wanted.name), decision, by, comment)
+
+        await edit(kube, WORKFLOW, session.place, name, change)
+    print(f"workflow {name}: step {chosen[0]} {decision} by {by}")
+    return 0
+
+
+def _to_answer(obj: Json, name: str, step: str | None) -> StepView:
+    """The approval step meant. Terminal when it is none, does not wait, or several do."""
+    waiting = waiting_approvals(obj)
+    names = ", ".join(one.name for one in waiting)
+    if step is None:
+        if len(waiting) == 1:
+            return waiting[0]
+        many = f"several steps wait: {names}; name one" if waiting else "no step waits for approval"
+        raise Terminal(f"workflow {name} ({phase_of(obj)}): {many}", reason="NotWaiting")
+    found = next((one for one in steps_of(obj) if one.name == step), None)
+    if found is None:
+        known = ", ".join(one.name for one in steps_of(obj) if one.type == "approval") or "none"
+        raise Terminal(f"workflow {name} has no step {step}; its approval steps: {known}", reason="NotFound")
+    if found.type != "approval":
+        raise Terminal(f"step {step} of workflow {name} is a {found.type} step, not an approval", reason="NotApproval")
+    if found not in waiting:
+        done = found.state.get("approval") or {}
+        why = f"was {done.get('decision')} by {done.get('by')}" if done else f"is {found.phase or 'Pending'}"
+        raise Terminal(f"step {step} of workflow {name} {why}; it does not wait for an answer", reason="NotWaiting")
+    return found
+
+
+async def _suspend(session: Session, name: str, *, suspended: bool) -> int:
+    def change(obj: Json) -> Json | None:
+        spec = obj.get("spec") or {}
+        if not spec.get("schedule"):
+            raise Terminal(
+                f"workflow {name} has no schedule and runs once; to stop it, delete it (`gryvia delete workflow {name}`)",
+                reason="NoSchedule",
+            )
+        return None if bool(spec.get("suspend")) == suspended else {"spec": {"suspend": suspended}}
+
+    async with session.kube() as kube:
+        await edit(kube, WORKFLOW, session.place, name, change)
+    print(f"workflow {name} {'suspended' if suspended else 'resumed'}")
+    return 0
+
+
+async def _until_ended(kube: Kube, session: Session, name: str, resumed: Json | None = None) -> Json:
+    """The object once no run is under way; what happens on standard output, unless that is for a program. `resumed`: as it was
+    when its run had ended and was asked to go on; that end is not meant."""
+    quiet = session.output in (Output.JSON, Output.YAML)
+    known = steps_of(resumed) if resumed else []
+    wanted = annotations_of(resumed)[RETRY] if resumed else None
+    while True:
+        obj = await read(kube, WORKFLOW, session.place, name)
+        steps = steps_of(obj)
+        if not quiet:
+            for line in changes(known, steps):
+                print(f"{datetime.now():%H:%M:%S}  {line}", flush=True)
+        known = steps
+        if has_ended(obj) and wanted in (None, obj["status"].get("resumedBy")):
+            return obj
+        await asyncio.sleep(POLL_SECONDS)
+
+
+def _invalid(obj: Json) -> bool:
+    conditions = (obj.get("status") or {}).get("conditions") or []
+    return any(one.get("type") == "DAGValid" and one.get("status") == "False" for one in conditions)
+
+
+def _of_file(file: Path) -> list[Json]:
+    found = [manifest for manifest in read_manifests(file) if manifest["kind"] == WORKFLOW.name]
+    if not found:
+        raise Terminal(f"{file} holds no {WORKFLOW.name}", reason="Usage")
+    return found
+
+
+def _draw(session: Session, name: str, steps: list[StepView], form: GraphFormat) -> None:
+    if form == GraphFormat.MERMAID:
+        print(mermaid(steps), end="")
+    elif form == GraphFormat.DOT:
+        print(dot(steps, name), end="")
+    else:
+        out = console(color=session.color)
+        for line in drawn(steps, datetime.now(UTC), out.width):
+            out.print(line, soft_wrap=True)
+
+
+def _show(session: Session, obj: Json) -> None:
+    now = datetime.now(UTC)
+    out = console(color=session.color)
+    out.print(headline(obj, now), markup=False, soft_wrap=not out.is_terminal)
+    print_table(out, STEP_HEADERS, step_rows(obj, now))
+    if lines := output_lines(obj):
+        say(out, "")
+        say(out, "outputs")
+        for line in lines:
+            out.print(f"  {line}", markup=False, soft_wrap=not out.is_terminal)
+
+
+workflows.command("list")(list_workflows)
+workflows.command("get")(get_workflow)
+workflows.command()(graph)
+workflows.command()(retry)
+workflows.command()(approve)
+workflows.command()(reject)
+workflows.command()(suspend)
+workflows.command()(resume)

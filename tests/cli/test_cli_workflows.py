@@ -1,0 +1,255 @@
+"""`gryvia workflows`: what a person sees of a run, and what they may do with it and what not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from gryvia_cli.workflow_text import headline, workflow_row
+from gryvia_common.kinds.conditions import parse_timestamp
+
+WORKFLOW = """
+apiVersion: gryvia.io/v1alpha1
+kind: GryviaWorkflow
+metadata: {{name: {name}}}
+spec:
+  {more}
+  steps:
+    - {{name: train, script: {{image: "python:3.11-slim", command: ["true"]}}, retries: 2}}
+    - {{name: ask, type: approval, approvers: {approvers}, dependsOn: [train]}}
+    - {{name: also, type: approval, dependsOn: [train]}}
+    - {{name: deploy, script: {{image: "python:3.11-slim", command: ["true"]}}, dependsOn: [ask, also]}}
+"""
+
+
+def step(name: str, phase: str, **more: Any) -> dict[str, Any]:
+    return {"name": name, "phase": phase, **more}
+
+
+TRAINED = step(
+    "train",
+    "Succeeded",
+    startTime="2026-01-01T00:00:00Z",
+    completionTime="2026-01-01T00:01:10Z",
+    retriesAttempted=1,
+    jobName="w-train-r1",
+    outputs={"val_accuracy": "0.97", "text": "x" * 100},
+)
+FAILED = step("train", "Failed", message="pod w-train ended with exit code 1: [no such file]", retriesAttempted=2)
+
+
+@pytest.fixture
+def put(bench: Any, request: pytest.FixtureRequest) -> Any:
+    """Makes a workflow of the test's own; its name."""
+
+    def make(
+        *states: dict[str, Any], phase: str = "Running", more: str = "", approvers: str = "[]", **status: Any
+    ) -> str:
+        name = f"w-{abs(hash(request.node.nodeid)) % 10**9}-{len(made)}"
+        state = {"phase": phase, "stepsTotal": 4, "stepsCompleted": 1, "stepStatuses": list(states), **status}
+        made.append(bench.put(WORKFLOW.format(name=name, more=more, approvers=approvers), state))
+        return name
+
+    made: list[Any] = []
+    return make
+
+
+def test_get_shows_the_run_its_steps_and_what_they_handed_on(bench: Any, put: Any) -> None:
+    items = [{"index": 0, "phase": "Succeeded"}, {"index": 1, "phase": "Failed", "message": "out of memory"}]
+    name = put(TRAINED, step("deploy", "Running", items=items), message="deploy [1] is tried again")
+    lines = bench.gryvia("workflows", "get", name).splitlines()
+    assert lines[0] == f"{name}: Running, 1 of 4 steps: deploy [1] is tried again"
+    assert lines[1].split() == ["STEP", "TYPE", "PHASE", "TIME", "RETRIES", "CHILD", "MESSAGE"]
+    assert lines[2].split() == ["train", "script", "Succeeded", "1m10s", "1", "w-train-r1"]
+    assert lines[3].split() == ["ask", "approval", "Pending"]
+    assert [line.split() for line in lines[5:8]] == [
+        ["deploy", "script", "Running"],
+        ["[0]", "Succeeded"],
+        ["[1]", "Failed", "out", "of", "memory"],
+    ]
+    assert lines[-2] == "outputs"
+    assert lines[-1].startswith("  train: text=xxx")
+    assert lines[-1].endswith("… val_accuracy=0.97")
+
+
+def test_get_and_list_for_programs_are_the_objects(bench: Any, put: Any) -> None:
+    name = put(TRAINED)
+    obj = bench.json("workflows", "get", name)
+    assert obj["kind"] == "GryviaWorkflow"
+    assert "managedFields" not in obj["metadata"]
+    assert name in [one["metadata"]["name"] for one in bench.json("workflows", "list")]
+    table, same = (bench.gryvia(*words).splitlines() for words in (("workflows", "list"), ("list", "workflows")))
+    assert [line.split()[:4] for line in table] == [line.split()[:4] for line in same]
+
+
+def test_the_list_says_how_far_each_run_is() -> None:
+    now = parse_timestamp("2026-01-01T01:00:00Z")
+    obj = {
+        "metadata": {"name": "nightly", "creationTimestamp": "2025-12-31T23:00:00Z"},
+        "spec": {"schedule": "0 3 * * *", "suspend": True, "steps": [{"name": "a"}]},
+        "status": {
+            "phase": "Scheduled",
+            "run": 7,
+            "stepsTotal": 1,
+            "stepsCompleted": 1,
+            "startTime": "2026-01-01T00:00:00Z",
+            "completionTime": "2026-01-01T00:00:30Z",
+            "nextScheduleTime": "2026-01-01T03:00:00Z",
+        },
+    }
+    assert workflow_row(obj, now) == [
+        "nightly",
+        "Scheduled",
+        "1/1",
+        "7",
+        "0 3 * * * (suspended)",
+        "2h",
+        "30s",
+        "2h",
+        "",
+    ]
+    assert headline(obj, now) == "nightly: Scheduled, 1 of 1 steps, run 7, 30s, next run in 2h"
+    new = {"metadata": {"name": "new"}, "spec": {"steps": [{"name": "a"}, {"name": "b"}]}}
+    assert headline(new, now) == "new: Pending, 0 of 2 steps"
+
+
+def test_the_graph_shows_states(bench: Any, put: Any) -> None:
+    name = put(TRAINED, step("ask", "Running"))
+    lines = bench.gryvia("workflows", "graph", name).splitlines()
+    assert lines[0].startswith("✓   train")
+    assert any(line.split()[:3] == ["├─●", "ask", "Running"] for line in lines)
+
+
+def test_wait_tells_each_change_once_and_ends_with_the_run(bench: Any, put: Any) -> None:
+    name = put(step("train", "Running"))
+    again = step("train", "Pending", retriesAttempted=1, message="attempt 1 failed: exit code 1")
+    acts = [
+        ("train: Running", "Running", [again]),
+        ("train: Pending: attempt 1 failed: exit code 1", "Running", [TRAINED, step("ask", "Running")]),
+        ("train: Succeeded", "", []),
+        ("ask: Running", "Succeeded", [TRAINED, step("ask", "Succeeded")]),
+        ("ask: Succeeded", "", []),
+        (f"{name}: Succeeded, 1 of 4 steps", "", []),
+    ]
+    with bench.running("workflows", "get", name, "--wait") as program:
+        for line, phase, states in acts:
+            said = program.stdout.readline().rstrip("\n")
+            assert said.removeprefix(said[:10] if said[2] == ":" else "") == line
+            if states:
+                bench.status("GryviaWorkflow", name, {"phase": phase, "stepStatuses": states})
+        assert program.stdout.readline().split()[0] == "STEP"
+        program.stdout.read()
+        assert program.wait(20) == 0
+
+
+@pytest.mark.parametrize(
+    ("states", "phase", "code"),
+    [([TRAINED], "Succeeded", 0), ([FAILED], "Failed", 1), ([TRAINED], "Scheduled", 0), ([FAILED], "Scheduled", 1)],
+)
+def test_the_exit_code_of_wait_is_the_runs(bench: Any, put: Any, states: Any, phase: str, code: int) -> None:
+    bench.gryvia("workflows", "get", put(*states, phase=phase), "--wait", "-o", "json", code=code)
+
+
+def test_retry_asks_once_more_each_time(bench: Any, put: Any) -> None:
+    name = put(FAILED, phase="Failed")
+    assert bench.gryvia("workflows", "retry", name) == f"workflow {name}: retrying train\n"
+    first = bench.get("GryviaWorkflow", name)["metadata"]["annotations"]["gryvia.io/retry-failed"]
+    assert first.startswith("cli at 20")
+    bench.gryvia("workflows", "retry", name)
+    assert bench.get("GryviaWorkflow", name)["metadata"]["annotations"]["gryvia.io/retry-failed"] != first
+
+
+@pytest.mark.parametrize(
+    ("states", "status", "sentence"),
+    [
+        (
+            [step("train", "Running")],
+            {"phase": "Running"},
+            "is Running and has nothing to retry; only a run that failed",
+        ),
+        ([TRAINED], {"phase": "Succeeded"}, "is Succeeded and has nothing to retry"),
+        ([TRAINED], {"phase": "Scheduled"}, "is Scheduled and has nothing to retry"),
+        (
+            [],
+            {
+                "phase": "Failed",
+                "message": "steps[0].name: two steps are called a",
+                "conditions": [
+                    {
+                        "type": "DAGValid",
+                        "status": "False",
+                        "reason": "Invalid",
+                        "message": "",
+                        "lastTransitionTime": "2026-01-01T00:00:00Z",
+                    }
+                ],
+            },
+            "never ran, its spec is wrong: steps[0].name: two steps are called a; mend and apply it",
+        ),
+    ],
+)
+def test_what_cannot_be_retried_says_why(bench: Any, put: Any, states: Any, status: Any, sentence: str) -> None:
+    assert sentence in bench.gryvia("workflows", "retry", put(*states, **status), code=1)
+
+
+def test_the_step_that_waits_is_approved_in_the_name_the_server_knows(bench: Any, put: Any) -> None:
+    name = put(TRAINED, step("ask", "Running"), approvers="[ann, admin]")
+    assert bench.gryvia("workflows", "approve", name, "--comment", "looks good") == (
+        f"workflow {name}: step ask Approved by admin\n"
+    )
+    annotations = bench.get("GryviaWorkflow", name)["metadata"]["annotations"]
+    said = json.loads(annotations["gryvia.io/approval-ask"])
+    assert said == {"decision": "Approved", "by": "admin", "comment": "looks good"}
+
+
+def test_one_of_several_is_named_and_rejected(bench: Any, put: Any) -> None:
+    name = put(TRAINED, step("ask", "Running"), step("also", "Running"))
+    assert "several steps wait: ask, also; name one" in bench.gryvia("workflows", "approve", name, code=1)
+    bench.gryvia("workflows", "reject", name, "also")
+    annotations = bench.get("GryviaWorkflow", name)["metadata"]["annotations"]
+    assert set(annotations) == {"gryvia.io/approval-also"}
+    assert json.loads(annotations["gryvia.io/approval-also"]) == {"decision": "Rejected", "by": "admin"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "(Running): no step waits for approval"),
+        (["train"], "is a script step, not an approval"),
+        (["aks"], "has no step aks; its approval steps: ask, also"),
+        (["also"], "is Pending; it does not wait for an answer"),
+        (["ask"], "was Approved by ann; it does not wait for an answer"),
+    ],
+)
+def test_what_does_not_wait_is_not_answered(bench: Any, put: Any, arguments: list[str], sentence: str) -> None:
+    answered = {"decision": "Approved", "by": "ann", "at": "2026-01-01T00:00:00Z"}
+    name = put(TRAINED, step("ask", "Succeeded", approval=answered))
+    assert sentence in bench.gryvia("workflows", "approve", name, *arguments, code=1)
+
+
+def test_who_is_not_among_the_approvers_hears_it_at_once(bench: Any, put: Any) -> None:
+    name = put(TRAINED, step("ask", "Running"), approvers="[ann, ben]")
+    said = bench.gryvia("workflows", "approve", name, code=1)
+    assert said == "gryvia: you are admin; step ask is for ann, ben to answer\n"
+    assert "annotations" not in bench.get("GryviaWorkflow", name)["metadata"]
+
+
+def test_a_schedule_is_suspended_and_resumed(bench: Any, put: Any) -> None:
+    name = put(more='schedule: "0 3 * * *"', phase="Scheduled")
+    for _ in range(2):
+        assert bench.gryvia("workflows", "suspend", name) == f"workflow {name} suspended\n"
+    assert bench.get("GryviaWorkflow", name)["spec"]["suspend"] is True
+    assert "0 3 * * * (suspended)" in bench.gryvia("workflows", "list")
+    bench.gryvia("workflows", "resume", name)
+    assert bench.get("GryviaWorkflow", name)["spec"]["suspend"] is False
+    assert "has no schedule and runs once" in bench.gryvia("workflows", "suspend", put(), code=1)
+
+
+@pytest.mark.parametrize("verb", ["get", "graph", "retry", "approve", "reject", "suspend", "resume"])
+def test_a_workflow_that_is_not_there_is_one_sentence(bench: Any, verb: str) -> None:
+    said = bench.gryvia("workflows", verb, "nowhere", code=1)
+    assert said == (
+        "gryvia: workflow nowhere not found in namespace default; `gryvia list workflows -A` shows those there are\n"
+    )
