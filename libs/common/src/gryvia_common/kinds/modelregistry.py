@@ -105,6 +105,13 @@ class GryviaModelRegistrySpec(Spec):
         None, description="Names that point to this entry, such as champion; unique in the family."
     )
 
+    rules = (
+        Cel(
+            "self.modelName == oldSelf.modelName",
+            "modelName cannot be changed: what was in production when is known by family; register a new entry",
+        ),
+    )
+
 
 class ProductionSpan(Model):
     """A time that an entry of the family was in production."""
@@ -113,7 +120,7 @@ class ProductionSpan(Model):
     version: str = Field(description="Its version.")
     start_time: Time = Field(description="When it became the production entry.")
     end_time: Time | None = Field(None, description="When it ceased to be; left out while it is.")
-    reason: str | None = Field(None, description="Why it ended.")
+    reason: str | None = Field(None, description="Why it ended: Replaced, RolledBack, Released or Deleted.")
 
 
 class GryviaModelRegistryStatus(Status):
@@ -132,7 +139,11 @@ class GryviaModelRegistryStatus(Status):
     )
     aliases: Annotated[list[str], ATOMIC] | None = Field(None, description="Aliases that point to this entry now.")
     history: Annotated[list[ProductionSpan], Field(max_length=REGISTRY_HISTORY), ATOMIC] | None = Field(
-        None, description="What was in production from when to when, newest first."
+        None,
+        description="On the production entry: what of the family was in production from when to when, newest first.",
+    )
+    production_change: Int64 | None = Field(
+        None, description="Number of the family's change that last brought this entry into production."
     )
 
 
@@ -172,17 +183,37 @@ spec:
 """,
         conditions=(
             ("ModelRegistered", "The entry is known and its files are named."),
-            ("ModelServing", "Serving, Deploying, Failed or NotServing."),
-            ("PromotionGate", "What the promotion policy decided, and why."),
+            (
+                "InProduction",
+                "True: it is its family's production entry, and since when. False: NotPromoted, Replaced, RolledBack, Released, "
+                "Archived.",
+            ),
+            ("ModelServing", "Serving, Canary, Deploying, Failed; NotServing, ServingUnavailable."),
+            (
+                "PromotionGate",
+                "What the promotion policy decided, with the numbers: Promoted; MetricMissing, NotANumber, PastThreshold, "
+                "NotBetter, WithinNoise, ProductionNotComparable, ApprovalNeeded, ApprovalRejected, ApprovalUnreadable.",
+            ),
             ("RolledBack", "PolicyBreached, Requested; refused: NotServing, NoPreviousVersion, NotStable."),
+            ("AliasesHeld", "False (TakenOver): an entry that asked later has an alias that is listed here too."),
+            ("DeletionHeld", "The entry is to be deleted and is still served, and by whom."),
+            ("FamilyRecord", "False: the family's record cannot be read or written, and what to do."),
+            ("FieldsIgnored", "Fields that change nothing in this combination."),
+            ("SpecValid", "False: what is wrong with the spec."),
         ),
-        children=(("GryviaInferenceService `<entry>-serving`", "Serves the entry when no service is shared."),),
-        labels=(
-            ("model", "Entry, on the serving object."),
-            ("serving-group", "Family, on a shared serving object."),
+        children=(
+            (
+                "ConfigMap `gryvia-family-<modelName>`",
+                "The record of the family; it belongs to no entry and outlives them.",
+            ),
         ),
+        labels=(("model-family", "Family, on its record."),),
         annotations=(
             ("rollback-requested", "Asks for a rollback to what was in production before; removed when done."),
+            (
+                "approval",
+                '`{"decision": "Approved", "by": "<who>", "comment": "..."}` (or "Rejected"): for promotionPolicy.requireApproval.',
+            ),
         ),
     ),
 )

@@ -1,0 +1,35 @@
+"""Aliases: names that point to one entry of the family each, moved in its record.
+
+An entry asks for an alias by listing it. The newest to ask gets it, in the same write that takes it from who had it; that one keeps
+it in its spec and is told so, and asks again by removing it and adding it again. (Rejected: the older claim wins. Moving
+`champion` would then need two edits, and between them it would point nowhere.)
+"""
+
+from __future__ import annotations
+
+from gryvia_common.kinds.families import Family, Holder
+from gryvia_registry import family as changes
+from gryvia_registry.entry import Entry
+
+
+def aligned(family: Family, entry: Entry, myself: Holder) -> Family:
+    """The record with this entry's aliases as its spec lists them."""
+    wanted = entry.spec.aliases or []
+    for alias in wanted:
+        found = family.aliases.get(alias)
+        if found is None or entry.uid not in (found.uid, *found.lost):
+            family = changes.point(family, alias, myself)
+    for alias, found in family.aliases.items():
+        if alias not in wanted and entry.uid in (found.uid, *found.lost):
+            family = changes.let_go(family, alias, entry.uid)
+    return family
+
+
+def held(family: Family, uid: str) -> list[str]:
+    return sorted(alias for alias, found in family.aliases.items() if found.uid == uid)
+
+
+def taken_over(family: Family, entry: Entry) -> dict[str, str]:
+    """Aliases that the entry lists and another entry has, with its name."""
+    found = {alias: family.aliases.get(alias) for alias in entry.spec.aliases or ()}
+    return {alias: one.entry for alias, one in found.items() if one is not None and entry.uid in one.lost}

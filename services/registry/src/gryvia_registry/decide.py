@@ -1,0 +1,110 @@
+"""The pass of a registry entry.
+
+    being deleted   held while a service needs it; then the record forgets it, then the finalizer goes
+    otherwise       the record changes by what the entry asks for; the stages follow the record; the status tells of both
+
+What an entry asks for counts only once its status was written for the same generation: that write carries the resourceVersion, so
+it proves that the entry was seen as it is. The status tells what the record says, never what is about to be written.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from gryvia_common.kinds.conditions import set_condition
+from gryvia_common.kinds.families import Family, ParseFamily, record_manifest
+from gryvia_common.kinds.modelregistry import MODEL_REGISTRY, GryviaModelRegistryStatus
+from gryvia_common.kube.objects import Json, is_deleting
+from gryvia_common.kube.resources import CONFIG_MAPS
+from gryvia_common.runtime.parsing import parse_object
+from gryvia_common.runtime.plan import Apply, Plan
+from gryvia_common.runtime.world import World
+from gryvia_registry import events, moves, rollback, serving
+from gryvia_registry.entry import Entry
+from gryvia_registry.guard import guard, guarded
+from gryvia_registry.rollback import REQUESTED
+from gryvia_registry.standing import Standing, read
+from gryvia_registry.status import Findings, in_production, status_of
+from gryvia_registry.validation import problems, without_effect
+
+
+def decide(entry: Entry, world: World, now: datetime, *, parse: ParseFamily) -> Plan:
+    standing = read(entry, world, now, parse)
+    if entry.deleting:
+        return _leave(standing)
+    wrong = "; ".join(problems(entry))
+    judgement = None if wrong or standing.unreadable else moves.judged(standing)
+    back = None if wrong or standing.unreadable or standing.demoted else rollback.wanted(standing)
+    found = Findings(
+        serving=serving.mirror(entry, world, in_production=in_production(standing)),
+        judgement=judgement,
+        back=back,
+        wrong=wrong,
+        ignored="; ".join(without_effect(entry)),
+    )
+    status = status_of(standing, found)
+    needed = bool(serving.serving_names(entry, world)) or (standing.holds and entry.spec.auto_serve)
+    metadata = guard(entry.raw, wanted=needed)
+    family = standing.family
+    if entry.status.observed_generation == entry.generation and not standing.unreadable:
+        family = moves.next_family(standing, judgement, back, valid=not wrong)
+    changed = family != standing.family
+    if changed and standing.record is not None:
+        return _told(standing, status, Plan(patch=moves.record_patch(standing, family), actions=standing.looks()))
+    if back is not None and back.refused and entry.status == status and REQUESTED in entry.annotations:
+        metadata = {**(metadata or {}), "annotations": {REQUESTED: None}}
+    return _told(
+        standing,
+        status,
+        Plan(
+            apply=_record(standing, family) if changed else (),
+            patch=() if standing.unreadable else moves.stage_patches(standing),
+            actions=standing.looks(),
+            metadata=metadata,
+        ),
+    )
+
+
+def invalid(raw: Json, message: str, now: datetime) -> Plan:
+    """A spec that does not parse asks for nothing; what is in production stays there."""
+    if is_deleting(raw):
+        return Plan(metadata=guard(raw, wanted=False))
+    known = {"modelName": "unknown", "version": "unknown", "artifacts": {"s3Path": "s3://unknown"}}
+    entry: Entry = parse_object(MODEL_REGISTRY, {**raw, "spec": known})
+    said = set_condition(
+        entry.status.conditions, "SpecValid", "False", "Invalid", message, now=now, generation=entry.generation
+    )
+    changes = {"phase": "Failed", "message": message, "conditions": said, "observed_generation": entry.generation}
+    return Plan(status=entry.status.model_copy(update=changes))
+
+
+def _told(standing: Standing, status: GryviaModelRegistryStatus, plan: Plan) -> Plan:
+    """The plan with the status, and the events that go out before it."""
+    return Plan(
+        status=status,
+        apply=plan.apply,
+        patch=plan.patch,
+        emit=tuple(events.emitted(standing, status)),
+        record=tuple(events.recorded(standing, status)),
+        actions=plan.actions,
+        metadata=plan.metadata,
+    )
+
+
+def _record(standing: Standing, family: Family) -> tuple[Apply, ...]:
+    """The first of a family to ask for something makes its record, empty: what is asked for is a change of it."""
+    manifest = record_manifest(standing.entry.spec.model_name, standing.entry.namespace)
+    return (Apply(CONFIG_MAPS, manifest, owned=False),)
+
+
+def _leave(standing: Standing) -> Plan:
+    entry = standing.entry
+    served = tuple(serving.serving_names(entry, standing.world)) if guarded(entry.raw) else ()
+    family = moves.departed(standing, served=bool(served))
+    patch = moves.record_patch(standing, family)
+    if patch and not standing.unreadable and standing.world.refusal(CONFIG_MAPS, standing.record_name) is None:
+        return Plan(patch=patch, actions=standing.looks())
+    mirrored = serving.mirror(entry, standing.world, in_production=in_production(standing))
+    status = status_of(standing, Findings(serving=mirrored, held=served))
+    plan = Plan(metadata=None if served else guard(entry.raw, wanted=False), actions=standing.looks())
+    return _told(standing, status, plan)

@@ -1,0 +1,138 @@
+"""Where an entry stands in its family: what a pass knows, read once.
+
+The record is the truth and the entry may be seen late, or the other way round: they come on different watches. So nothing that
+is not seen counts as gone before the API server was asked (`absent`), and what the entry's spec asks for by its stage counts only when
+its generation is newer than what the record accounts for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from gryvia_common.errors import Gone
+from gryvia_common.kinds.families import Family, Holder, ParseFamily, Term, read_family, record_name
+from gryvia_common.kinds.modelregistry import MODEL_REGISTRY, Stage
+from gryvia_common.kube.objects import Json, metadata, uid_of
+from gryvia_common.kube.resources import CONFIG_MAPS
+from gryvia_common.runtime.controller import ActionContext, Lookup, Ref, Selection
+from gryvia_common.runtime.plan import Action
+from gryvia_common.runtime.world import World
+from gryvia_registry import family as changes
+from gryvia_registry.entry import Entry, stage_of
+from gryvia_registry.serving import SERVED, shared_service
+
+LOOK = "look"
+LOOK_AGAIN = 30.0
+CANDIDATES = 5
+"""Entries that a rollback may go back to, newest first; the first of them that is still there is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """`record` None: there is none yet, `family` is an empty one then. `unreadable`: why the record is not believed."""
+
+    entry: Entry
+    world: World
+    now: datetime
+    record: Json | None
+    family: Family
+    unreadable: str
+
+    @property
+    def stage(self) -> Stage:
+        return stage_of(self.entry)
+
+    @property
+    def myself(self) -> Holder:
+        return Holder(entry=self.entry.name, uid=self.entry.uid)
+
+    @property
+    def term(self) -> Term | None:
+        """The entry's newest time in production."""
+        return self.family.newest(self.entry.uid)
+
+    @property
+    def holds(self) -> bool:
+        current = self.family.current
+        return current is not None and current.uid == self.entry.uid
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether the status tells of the newest term already: the stage was seen as production in it."""
+        term = self.term
+        return term is not None and self.entry.status.production_change == term.number
+
+    @property
+    def demoted(self) -> bool:
+        return any(one.uid == self.entry.uid for one in self.family.demoting)
+
+    @property
+    def record_name(self) -> str:
+        return record_name(self.entry.spec.model_name)
+
+    def seen(self, who: Holder) -> Json | None:
+        """The entry as it is known here, None when it is not, or is another one of the name."""
+        found = self.world.get(MODEL_REGISTRY.resource, self.entry.namespace, who.entry)
+        return found if found is not None and uid_of(found) == who.uid else None
+
+    def named(self) -> list[Holder]:
+        """Everybody that the record names as somebody who is there."""
+        family = self.family
+        found = [*([family.production] if family.production else []), *family.aliases.values(), *family.demoting]
+        return list({one.uid: Holder(entry=one.entry, uid=one.uid) for one in found}.values())
+
+    def looks(self) -> tuple[Action, ...]:
+        """To ask the API server about those who are not seen here."""
+        return tuple(
+            Action(LOOK, f"{one.entry}/{one.uid}", {"namespace": self.entry.namespace, "name": one.entry}, LOOK_AGAIN)
+            for one in self.named()
+            if one.uid != self.entry.uid and self.seen(one) is None
+        )
+
+    def absent(self) -> list[Holder]:
+        """Those of the named who are gone: the API server said so."""
+        asked = {action.key: self.world.observation(action.key) for action in self.looks()}
+        answers = {key: found.value for key, found in asked.items() if found is not None and not found.error}
+        return [one for one in self.named() if answers.get(f"{one.entry}/{one.uid}", one.uid) != one.uid]
+
+
+def read(entry: Entry, world: World, now: datetime, parse: ParseFamily) -> Standing:
+    record = world.get(CONFIG_MAPS, entry.namespace, record_name(entry.spec.model_name))
+    family, problem = _family(entry.spec.model_name, record, parse)
+    return Standing(entry, world, now, record, family, problem)
+
+
+def refs(entry: Entry, get: Lookup, parse: ParseFamily) -> Iterable[Ref | Selection]:
+    """The record, whom it names, whom a rollback could go back to, and the services that serve the entry."""
+    name = record_name(entry.spec.model_name)
+    yield Ref(CONFIG_MAPS, entry.namespace, name)
+    yield Selection(SERVED, f"{entry.namespace}/{entry.name}")
+    yield from shared_service(entry)
+    family, _ = _family(entry.spec.model_name, get(CONFIG_MAPS, entry.namespace, name), parse)
+    named = [*([family.production] if family.production else []), *family.aliases.values(), *family.demoting]
+    current = family.current
+    if current is not None and current.uid == entry.uid:
+        named += changes.previous(family, current)[:CANDIDATES]
+    for one in named:
+        yield Ref(MODEL_REGISTRY.resource, entry.namespace, one.entry)
+
+
+async def look(context: ActionContext, arguments: Mapping[str, object]) -> object:
+    """The uid of the entry of this name, empty when there is none."""
+    try:
+        live = await context.kube.get(MODEL_REGISTRY.resource, str(arguments["namespace"]), str(arguments["name"]))
+    except Gone:
+        return ""
+    return uid_of(live)
+
+
+def _family(model_name: str, record: Json | None, parse: ParseFamily) -> tuple[Family, str]:
+    if record is None or not (record.get("data") or {}):
+        problem = "" if record is None else f"ConfigMap {metadata(record)['name']} holds no data"
+        return Family(name=model_name), problem
+    try:
+        return read_family(model_name, record, parse), ""
+    except ValueError as error:
+        return Family(name=model_name), f"ConfigMap {metadata(record)['name']}: {error}"
