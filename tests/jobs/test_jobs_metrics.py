@@ -53,6 +53,19 @@ def test_the_last_line_counts_though_the_job_ended_right_after_it(cluster):
     assert c.events[-1].metrics == {"loss": 0.1}
 
 
+def test_the_end_of_an_attempt_is_one_write_with_its_last_report(cluster):
+    """Not one that no pod is ready any more, and another with the number that came with it."""
+    c = cluster({"retryLimit": 1})
+    pod = running(c)
+    c.say(pod, report(loss=0.5))
+    c.end(pod, code=1, message='{"accuracy": 0.8}')
+    c.writes.clear()
+    c.settle()
+    assert c.writes == ["status"]
+    assert c.status["metrics"]["values"] == {"loss": 0.5, "accuracy": 0.8}
+    assert c.status["replicasReady"] == 0
+
+
 def test_a_job_that_ends_before_anybody_looked_has_its_metric(cluster):
     c = cluster({})
     c.settle()
@@ -123,6 +136,19 @@ def test_a_restarted_service_keeps_the_course_of_the_run(cluster):
     c.settle()
     assert [p["step"] for p in c.status["metrics"]["history"]] == [1, 2, 3, 4, 9]
     assert c.status["metrics"]["loss"] == 0.05
+
+
+def test_a_restarted_service_says_nothing_new_of_a_job_it_knows(cluster):
+    """What was wrong with a report is still wrong before the log has been read again."""
+    c = cluster({})
+    pod = running(c)
+    c.say(pod, report(step=1, loss=0.9), 'gryvia-report {"loss": "0.5x"}')
+    c.settle()
+    assert c.condition("MetricsValid")["status"] == "False"
+    c.writes.clear()
+    c.observations.clear()
+    c.settle()
+    assert c.writes == []
 
 
 def test_a_lost_node_starts_the_metrics_anew_though_no_retry_is_used(cluster):

@@ -1,10 +1,10 @@
 """What a job has reported, out of its log, its termination message and its annotations, and what is still to be read.
 
 Only one attempt counts: the newest of the leading pod. The condition MetricsReported says which one the status is about, and
-what stands there is carried on only for that one (after a restart of the service the log is read again, but not all of
-it), so no number of a failed attempt ever becomes the result of the next. A job that ended keeps its phase until the rest of its
-log is read, or cannot be read; for a while also when its Job has been seen to end and its pods have not, from a note in the status
-on when that end is seen long after it was.
+what stands there is carried on only for that one (after a restart of the service the log is read again, but not all of it), so no
+number of a failed attempt ever becomes the result of the next. When an attempt has ended, the status stays as it is until the rest
+of its log is read, or cannot be read; for a while also when a Job has been seen to end and its pods have not, from a note in the
+status on when that end is seen long after it was.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ where such a pod was seen to live: nobody has seen it go."""
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`source`: what the metrics are of, empty when that is as it was. `unread`: the job has ended and the end of its log is
-    still to come; `again_at`: when that is given up, if nothing comes; `late`: the waiting has to be noted, it begins only now."""
+    """`source`: what the metrics are of, empty when that is as it was. `unread`: the attempt has ended and the end of
+    its log is still to come; `again_at`: when that is given up, if nothing comes; `late`: the waiting has to be noted first."""
 
     metrics: JobMetrics | None
     source: str
@@ -52,17 +52,18 @@ def report(job: Job, found: Workload, world: World, now: datetime) -> Report:
             return Report(job.status.metrics, "", (), (), unread=True, again_at=last, late=now >= last)
     pod = found.lead
     log = follow_log(world, pod, job.spec.metric_patterns or {}, now) if pod else LogProgress()
+    if log.action and log.reading is None:
+        # Nobody has looked at the log yet: what was said of this or an earlier attempt stands for another moment.
+        noted = find_condition(job.status.conditions, "MetricsValid")
+        stands = (noted.message,) if noted and noted.status == "False" else ()
+        return Report(job.status.metrics, "", stands, (log.action,), log.unread)
     ended, cut = result(pod.termination_message if pod else "")
     told = annotated(job.annotations)
     reading = read_values(read_values(_read(job, log), meant_as_numbers(ended)), told)
     unread = f"the end of the log of pod {pod.name} was not read: {log.error}" if pod and log.error else ""
-    return Report(
-        metrics=_metrics(reading, told.get("throughput")),
-        source=log.source,
-        notes=(*reading.notes, *(note for note in (unread, cut) if note)),
-        actions=(log.action,) if log.action else (),
-        unread=verdict is not None and log.unread,
-    )
+    notes = (*reading.notes, *(note for note in (unread, cut) if note))
+    actions = (log.action,) if log.action else ()
+    return Report(_metrics(reading, told.get("throughput")), log.source, notes, actions, log.unread)
 
 
 def _read(job: Job, log: LogProgress) -> Reading:
