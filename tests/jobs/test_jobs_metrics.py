@@ -308,8 +308,20 @@ def test_the_log_of_an_old_run_is_read_less_often(cluster):
     intervals = []
     for seconds in (0, 50, 3600):
         c.later(seconds)
+        c.settle()
         intervals.append(c.plan().actions[0].every)
     c.say(pod, report(loss=1))
     c.settle()
     intervals.append(c.plan().actions[0].every)
     assert intervals == [1.0, 5.0, 60.0, 15.0]
+
+
+def test_the_time_of_the_next_look_stands_while_it_is_waited_for(cluster):
+    """An interval that grew with the age of the run was never quite over when it came: five passes for each look."""
+    c = cluster({})
+    running(c)
+    c.later(20)
+    c.settle()
+    every = c.plan().actions[0].every
+    c.later(1.9)
+    assert c.plan().actions[0].every == every == 2.0

@@ -70,7 +70,9 @@ def follow_log(world: World, pod: Pod, patterns: Mapping[str, str], now: datetim
         # At once after the last look, as somebody waits for the end; with more patience when it failed.
         every = RETRY if log.failures else AT_ONCE
     else:
-        every = interval((now - pod.started_at).total_seconds(), bool(log.reading.values))
+        # By its age at the last look: one that grew while it is waited for would never quite be over.
+        looked = seen.at if seen else now
+        every = interval((looked - pod.started_at).total_seconds(), bool(log.reading.values))
     action = Action(
         READ_LOG,
         key,
