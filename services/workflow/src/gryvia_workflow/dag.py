@@ -83,13 +83,19 @@ def problems(nodes: Sequence[Node]) -> Iterable[tuple[str, str]]:
             elif one not in known:
                 yield node.name, f'dependsOn: there is no step "{one}"; the steps are {", ".join(known)}'
             elif known[one].last and not node.last:
-                yield node.name, f'dependsOn: "{one}" is a finally step and runs at the end; make this one a finally step too'
+                yield (
+                    node.name,
+                    f'dependsOn: "{one}" is a finally step and runs at the end; make this one a finally step too',
+                )
         twice = sorted({one for one in node.depends_on if node.depends_on.count(one) > 1})
         if twice:
             yield node.name, f"dependsOn: {', '.join(twice)} stands there twice; name each step once"
     found = cycle({node.name: [one for one in node.depends_on if one in known and one != node.name] for node in nodes})
     if found:
-        yield found[0], f"dependsOn: the steps wait for each other: {' -> '.join(found)}; remove one of these dependencies"
+        yield (
+            found[0],
+            f"dependsOn: the steps wait for each other: {' -> '.join(found)}; remove one of these dependencies",
+        )
 
 
 def cycle(depends: Mapping[str, Sequence[str]]) -> list[str]:

@@ -73,9 +73,7 @@ def read_tasks(workflow: Workflow) -> dict[str, Task]:
 
 def to_status(task: Task) -> StepStatus:
     items = [ItemStatus(index=item.index or 0, **_fields(item, LONGEST_ITEM_MESSAGE)) for item in task.items]
-    return StepStatus(
-        name=task.step, approval=task.approval, items=items or None, **_fields(task, LONGEST_MESSAGE)
-    )
+    return StepStatus(name=task.step, approval=task.approval, items=items or None, **_fields(task, LONGEST_MESSAGE))
 
 
 def _task(status: StepStatus) -> Task:

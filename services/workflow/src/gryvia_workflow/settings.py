@@ -11,6 +11,8 @@ class WorkflowSettings(ProcessSettings):
     """GRYVIA_WORKFLOW_MAX_PARALLEL_STEPS and GRYVIA_WORKFLOW_ALLOW_WEBHOOKS."""
 
     workflow_max_parallel_steps: int = Field(
-        default=10, ge=1, description="Most steps of one workflow that run at the same time; a waiting approval is none."
+        default=10,
+        ge=1,
+        description="Most steps of one workflow that run at the same time; a waiting approval is none.",
     )
     workflow_allow_webhooks: bool = Field(default=False, description="Whether webhook steps may call out.")

@@ -180,7 +180,8 @@ class GryviaWorkflowStatus(Status):
     completion_time: Time | None = Field(None, description="When this run ended.")
     message: str | None = Field(None, description="Why the phase is what it is.")
     resumed_by: str | None = Field(
-        None, description="Value of the annotation gryvia.io/retry-failed that was acted on, or stood there at the start."
+        None,
+        description="Value of the annotation gryvia.io/retry-failed that was acted on, or stood there at the start.",
     )
     run: Int32 | None = Field(None, description="Number of the run; 0 without a schedule.")
     last_schedule_time: Time | None = Field(None, description="Scheduled time of this run.")

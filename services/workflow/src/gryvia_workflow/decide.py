@@ -1,0 +1,221 @@
+"""The pass of a workflow.
+
+    ended, nothing asked ─► rest: 0 writes
+    not valid            ─► Failed; what runs is stopped
+    between two runs     ─► the schedule says when; a failed run may be resumed
+    in a run             ─► the engine goes as far as it can; at the end Succeeded or Failed, with a schedule Scheduled
+
+The run is in the status alone, so any pass can be repeated. A run of a schedule begins by filing the one before (history.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from gryvia_common.kinds.conditions import parse_timestamp, timestamp
+from gryvia_common.kinds.workflow import StepType, WorkflowPhase
+from gryvia_common.kube.objects import Json, is_deleting, uid_of
+from gryvia_common.runtime.plan import Delete, Plan, Record
+from gryvia_common.runtime.world import World
+from gryvia_workflow import events, history, resume
+from gryvia_workflow.engine import MADE, Advance, Engine
+from gryvia_workflow.events import Change
+from gryvia_workflow.run import Task, Workflow, read_tasks
+from gryvia_workflow.schedule import Due, due
+from gryvia_workflow.settings import WorkflowSettings
+from gryvia_workflow.status import Run, status_of
+from gryvia_workflow.steps import approval
+from gryvia_workflow.validation import Checked
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """`check` judges a workflow's spec (and remembers), `types` runs the types of steps."""
+
+    settings: WorkflowSettings
+    check: Callable[[Workflow], Checked]
+    types: Mapping[StepType, Advance]
+
+
+def decide(workflow: Workflow, world: World, now: datetime, tools: Tools) -> Plan:
+    if workflow.deleting or rests(workflow):
+        return Plan()
+    checked = tools.check(workflow)
+    run = _read(workflow)
+    if checked.problems:
+        return _invalid(workflow, checked, run, world, now)
+    if workflow.status.phase == "Running":
+        return _go_on(workflow, checked, run, world, now, tools)
+    if run.outcome == "Failed" and resume.asked(workflow):
+        return _go_on(workflow, checked, run, world, now, tools)
+    if workflow.spec.schedule is not None:
+        return _between(workflow, checked, run, world, now, tools)
+    if run.outcome:
+        # The schedule was taken away: the last run is what stays.
+        return Plan(status=status_of(workflow, checked, run, _final(run), run.failures, now))
+    return _begin(workflow, checked, Run(), world, now, tools)
+
+
+def rests(workflow: Workflow) -> bool:
+    """Nothing can come of a pass: it has ended for good, or what is wrong with it has been said."""
+    status, seen = workflow.status, workflow.status.observed_generation == workflow.generation
+    if status.phase not in ("Succeeded", "Failed"):
+        return False
+    if not status.start_time:
+        return seen
+    if workflow.spec.schedule is not None:
+        return seen and status.phase == "Failed" and not resume.asked(workflow)
+    return not (status.phase == "Failed" and resume.asked(workflow))
+
+
+def _read(workflow: Workflow) -> Run:
+    status = workflow.status
+    if not status.start_time:
+        return Run(status.run or 0, resumed_by=status.resumed_by or "", scheduled_for=status.last_schedule_time or "")
+    return Run(
+        status.run or 0,
+        read_tasks(workflow),
+        status.start_time,
+        status.completion_time or "",
+        status.last_schedule_time or "",
+        status.resumed_by or "",
+    )
+
+
+def _between(workflow: Workflow, checked: Checked, run: Run, world: World, now: datetime, tools: Tools) -> Plan:
+    """No run is in progress: one begins, or the schedule says when."""
+    found = _due(workflow, now)
+    if found.start is not None:
+        following = Run(run.number + 1, scheduled_for=timestamp(found.start))
+        return _begin(workflow, checked, following, world, now, tools, found)
+    message = found.message or run.failures
+    status = status_of(workflow, checked, run, "Scheduled", message, now, found.fields())
+    return Plan(status=status, metadata=_without(_answered(workflow, run)), again_at=found.next)
+
+
+def _due(workflow: Workflow, now: datetime) -> Due:
+    status = workflow.status
+    since = workflow.created_at
+    if status.phase in ("Succeeded", "Failed") and status.completion_time:
+        # It got its schedule after it had ended: times from before that were never meant.
+        since = max(since, parse_timestamp(status.completion_time))
+    edited = status.observed_generation is not None and status.observed_generation != workflow.generation
+    return due(workflow.spec, status, since, now, running=False, edited=edited)
+
+
+def _begin(
+    workflow: Workflow, checked: Checked, run: Run, world: World, now: datetime, tools: Tools, found: Due | None = None
+) -> Plan:
+    seen = workflow.annotations.get(resume.ANNOTATION) or ""
+    tasks = {step.name: Task(step.name) for step in workflow.spec.steps}
+    run = replace(run, tasks=tasks, started=timestamp(now), resumed_by=seen)
+    engine = _engine(workflow, checked, run, world, now, tools)
+    if workflow.status.start_time and workflow.spec.schedule is not None:
+        engine.effects.apply.append(history.filed(workflow))
+        engine.effects.delete += history.outdated(workflow, world, run.number)
+    engine.go()
+    return _plan(workflow, checked, run, engine, now, found)
+
+
+def _go_on(workflow: Workflow, checked: Checked, run: Run, world: World, now: datetime, tools: Tools) -> Plan:
+    if resume.asked(workflow):
+        tasks = resume.resumed(run.tasks, checked.graph)
+        run = replace(run, tasks=tasks, resumed_by=workflow.annotations[resume.ANNOTATION], ended="")
+    engine = _engine(workflow, checked, run, world, now, tools)
+    engine.effects.delete += _removed(workflow, world)
+    engine.go()
+    return _plan(workflow, checked, run, engine, now)
+
+
+def _engine(workflow: Workflow, checked: Checked, run: Run, world: World, now: datetime, tools: Tools) -> Engine:
+    """Answers that counted already count no more."""
+    gone = _answered(workflow, run)
+    valid = {key: value for key, value in workflow.annotations.items() if key not in gone}
+    slots = tools.settings.workflow_max_parallel_steps
+    asking = replace(workflow, annotations=valid)
+    return Engine(asking, run.number, run.tasks, checked, tools.types, slots, world, now)
+
+
+def _plan(
+    workflow: Workflow, checked: Checked, run: Run, engine: Engine, now: datetime, found: Due | None = None
+) -> Plan:
+    began = workflow.status.start_time is None or run.number != (workflow.status.run or 0)
+    run = replace(run, tasks=engine.tasks)
+    outcome, effects = run.outcome, engine.effects
+    phase: WorkflowPhase = "Running"
+    if outcome:
+        run = replace(run, ended=timestamp(now))
+        phase = "Scheduled" if workflow.spec.schedule is not None else _final(run)
+    change = Change(workflow, run.number, engine.moves, began, outcome, run.failures, run.resumed_by)
+    return Plan(
+        status=status_of(workflow, checked, run, phase, run.failures, now, found.fields() if found else None),
+        apply=tuple(effects.apply),
+        delete=tuple(effects.delete),
+        patch=tuple(effects.patch),
+        actions=tuple(effects.actions),
+        emit=tuple(events.emitted(change)),
+        record=tuple(events.recorded(change)),
+        metadata=_without(_answered(workflow, run)),
+        again_at=min(effects.wakes, default=None),
+    )
+
+
+def _final(run: Run) -> WorkflowPhase:
+    return "Failed" if run.outcome == "Failed" else "Succeeded"
+
+
+def _answered(workflow: Workflow, run: Run) -> tuple[str, ...]:
+    """Annotations with answers that the status has, and at the start of a run those that were for another one."""
+    recorded = {status.name for status in workflow.status.step_statuses or () if status.approval is not None}
+    anew = run.number != (workflow.status.run or 0)
+    return tuple(
+        key
+        for key in workflow.annotations
+        if key.startswith(approval.ANNOTATION) and (anew or key.removeprefix(approval.ANNOTATION) in recorded)
+    )
+
+
+def _without(keys: tuple[str, ...]) -> Json | None:
+    return {"annotations": dict.fromkeys(keys)} if keys else None
+
+
+def _removed(workflow: Workflow, world: World) -> Iterator[Delete]:
+    """Children of steps that an edit took out of the spec while they ran."""
+    names = {step.name for step in workflow.spec.steps}
+    gone = [status for status in workflow.status.step_statuses or () if status.name not in names]
+    running = {
+        one.job_name or "" for status in gone for one in [status, *(status.items or ())] if one.phase == "Running"
+    }
+    yield from _deletes(workflow, world, running)
+
+
+def _deletes(workflow: Workflow, world: World, names: Iterable[str]) -> Iterator[Delete]:
+    for name in sorted(names):
+        for resource in MADE.values():
+            child = world.child(resource, name) if name else None
+            if child is not None and not is_deleting(child):
+                yield Delete(resource, workflow.namespace, name, uid_of(child))
+
+
+def _invalid(workflow: Workflow, checked: Checked, run: Run, world: World, now: datetime) -> Plan:
+    """Failed, with what to change. A run in progress is stopped: nothing would look after its children any more."""
+    tasks = {name: _stopped(task, timestamp(now)) for name, task in run.tasks.items()}
+    names = {one.child for task in run.tasks.values() for one in (task.items or (task,)) if one.phase == "Running"}
+    said = workflow.status.phase == "Failed" and workflow.status.observed_generation == workflow.generation
+    ended = (workflow.status.completion_time if workflow.status.phase != "Running" else "") or timestamp(now)
+    run = replace(run, tasks=tasks, ended=ended)
+    return Plan(
+        status=status_of(workflow, checked, run, "Failed", checked.problems, now),
+        delete=tuple(_deletes(workflow, world, names)),
+        emit=() if said else (events.invalid(workflow, run.number, checked.problems),),
+        record=() if said else (Record("Invalid", checked.problems, "Warning"),),
+    )
+
+
+def _stopped(task: Task, at: str) -> Task:
+    if task.over:
+        return task
+    items = tuple(_stopped(item, at) for item in task.items)
+    return replace(task, phase="Failed", ended=at, message="stopped: the spec has become invalid", items=items)

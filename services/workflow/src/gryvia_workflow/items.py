@@ -1,0 +1,37 @@
+"""The items of a step with withItems: a list, or a text that becomes a JSON list when its placeholders are replaced.
+
+How many there are is fixed when the step begins. An item's value is found anew for each attempt, from the same outputs.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from gryvia_workflow.templating import Scope, Unresolved, render
+
+MOST = 400
+"""Items of all steps of a run, so that the status stays far below what an object may have."""
+
+
+class BadItems(Exception):
+    """withItems gives no list: the text says why."""
+
+
+def items_of(with_items: Any, scope: Scope) -> list[Any]:
+    """Raises BadItems."""
+    try:
+        found = render(with_items, scope)
+    except Unresolved as error:
+        raise BadItems(f"withItems: {error}") from error
+    if isinstance(found, str):
+        text = found
+        try:
+            found = json.loads(text)
+        except ValueError as error:
+            raise BadItems(f'withItems: "{text[:80]}" is no JSON list: {error}') from error
+        if not isinstance(found, list):
+            raise BadItems(f'withItems: "{text[:80]}" is JSON, but no list')
+    if len(found) > MOST:
+        raise BadItems(f"withItems: {len(found)} items are too many, a run may have {MOST}; give each step more to do")
+    return list(found)
