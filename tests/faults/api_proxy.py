@@ -7,6 +7,7 @@ them until it is changed.
 from __future__ import annotations
 
 import asyncio
+import ssl
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -69,10 +70,13 @@ class ApiProxy:
     audit: list[Request] = field(default_factory=list)
     mode: Kind | None = None
     url: str = ""
+    tls: ssl.SSLContext | None = None
 
     async def __aenter__(self) -> ApiProxy:
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0), timeout=aiohttp.ClientTimeout(total=None), auto_decompress=False
+            connector=aiohttp.TCPConnector(limit=0, ssl=self.tls or True),
+            timeout=aiohttp.ClientTimeout(total=None),
+            auto_decompress=False,
         )
         self._runner = web.ServerRunner(
             web.Server(self._handle, access_log=None, handler_cancellation=True), shutdown_timeout=0.1

@@ -1,4 +1,4 @@
-"""A TCP proxy in front of NATS: passes on, stalls (connected, and nothing comes), is slow, or is cut off."""
+"""A TCP proxy in front of NATS or an API server: passes on, stalls (connected, and nothing comes), is slow, or is cut off."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ SLOW = 0.05
 
 @dataclass
 class TcpProxy:
-    """`async with TcpProxy(port)`; `port` is then ours. A change of `mode` by `turn` holds for all connections."""
+    """`async with TcpProxy(port)`; `port` is then ours. A change of `mode` by `turn` holds for all connections; `tried`
+    counts them."""
 
     target: int
     port: int = 0
     mode: Mode = "pass"
+    tried: int = 0
     _open: set[asyncio.StreamWriter] = field(default_factory=set)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -40,6 +42,7 @@ class TcpProxy:
                 writer.transport.abort()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.tried += 1
         if self.mode == "cut":
             writer.transport.abort()
             return

@@ -1,8 +1,8 @@
 """Kills, stops and wipes at random moments while twenty studies run, on devcluster and on a real control plane: all of them end as if
 nothing had happened.
 
-Part of `make test-faults`. The seed is printed and can be given (GRYVIA_FAULTS_SEED): who is hit when, and how, follows from it. A stop
-is a SIGSTOP of GRYVIA_FAULTS_STOP seconds (60), which outlives every lease; others are hit meanwhile.
+Part of `make test-faults`. The seed is printed and can be given (GRYVIA_FAULTS_SEED): who is hit when, and how, follows from it.
+A stop is a SIGSTOP of GRYVIA_FAULTS_STOP seconds (60), which outlives every lease; others are hit meanwhile.
 """
 
 from __future__ import annotations
