@@ -111,7 +111,7 @@ def test_a_claim_without_a_class_gets_the_default_one(api: Registry) -> None:
             "jobs",
             {"spec": {"template": template()}},
             "spec.template.spec.restartPolicy",
-            'Unsupported value: "Always": supported values: "OnFailure", "Never"',
+            'Required value: valid values: "OnFailure", "Never"',
         ),
         (
             "batch",
@@ -144,7 +144,7 @@ def test_a_mistake_is_refused_with_its_field(
 
 def test_wrong_types_and_unknown_fields_are_bad_requests(api: Registry) -> None:
     with pytest.raises(
-        ApiError, match=r"cannot unmarshal string into Go struct field Job\.spec\.parallelism of type int64"
+        ApiError, match=r"cannot unmarshal string into Go struct field JobSpec\.spec\.parallelism of type int64"
     ):
         create(api, "batch", "jobs", {"spec": {"parallelism": "2", "template": template(restartPolicy="Never")}})
     body = {"spec": {"containers": [container(imag="x", ports=[{"containerPort": 1, "foo": 2}])]}}

@@ -89,13 +89,13 @@ def test_validity_after_defaulting_agrees_with_jsonschema(schema: Any, value: An
     structural, obj = Structural(root(schema)), thing(value)
     structural.default(obj)
     judge = jsonschema_rs.Draft4Validator(root(schema))
-    assert (structural.validate(obj, None, name="x") == []) == judge.is_valid(obj)
+    assert (structural.validate(obj, None) == []) == judge.is_valid(obj)
 
 
 @given(schemas, values)
 def test_an_object_is_always_a_valid_update_of_itself(schema: Any, value: Any) -> None:
     structural, obj = Structural(root(schema)), thing(value)
-    assert structural.validate(obj, copy.deepcopy(obj), name="x") == []
+    assert structural.validate(obj, copy.deepcopy(obj)) == []
 
 
 @given(schemas)

@@ -128,7 +128,7 @@ def test_a_default_is_never_shared_between_objects() -> None:
     ],
 )  # fmt: skip
 def test_values_are_refused_in_the_real_servers_words(spec: Any, value: Any, wanted: str) -> None:
-    causes = structural(obj({"x": spec})).validate(thing({"x": value}), None, name="x")
+    causes = structural(obj({"x": spec})).validate(thing({"x": value}), None)
     assert lines(causes) == [f"spec.x: {wanted}"]
 
 
@@ -148,7 +148,7 @@ def test_required_fields_and_duplicates() -> None:
         )
     )
     value = thing({"set": ["a", "b", "a", "a"], "map": [{"k": "a", "n": 1}, {"k": "a"}, {"k": "a", "n": 1}]})
-    assert lines(schema.validate(value, None, name="x")) == [
+    assert lines(schema.validate(value, None)) == [
         "spec.must: Required value",
         'spec.set[2]: Duplicate value: "a"',
         'spec.map[2]: Duplicate value: {"k":"a","n":1}',
@@ -158,12 +158,12 @@ def test_required_fields_and_duplicates() -> None:
 def test_an_unchanged_invalid_field_does_not_block_an_update() -> None:
     schema = structural(obj({"a": {"type": "string", "enum": ["x"]}, "b": {"type": "integer", "minimum": 1}}))
     old = thing({"a": "old", "b": 1})
-    assert schema.validate(thing({"a": "old", "b": 2}), old, name="x") == []
-    assert len(schema.validate(thing({"a": "other", "b": 2}), old, name="x")) == 1
+    assert schema.validate(thing({"a": "old", "b": 2}), old) == []
+    assert len(schema.validate(thing({"a": "other", "b": 2}), old)) == 1
     mixed = structural(obj({"ios": {"x-kubernetes-int-or-string": True}}))
-    assert len(mixed.validate(thing({"ios": True}), thing({"ios": 1}), name="x")) == 1
+    assert len(mixed.validate(thing({"ios": True}), thing({"ios": 1}))) == 1
     lists = structural(obj({"set": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}}))
-    assert lists.validate(thing({"set": ["a", "a", "b"]}), thing({"set": ["a", "a"]}), name="x") == []
+    assert lists.validate(thing({"set": ["a", "a", "b"]}), thing({"set": ["a", "a"]})) == []
 
 
 def with_rules(*rules: Any, **properties: Any) -> Structural:
@@ -180,7 +180,7 @@ def test_a_rules_message_reason_and_field() -> None:
         {"rule": "self.a <= self.b", "reason": "FieldValueRequired", "message": "give b", "fieldPath": ".b"},
         {"rule": "self.a <= self.b", "messageExpression": "string(1/0)", "message": "fallback"},
     )
-    causes = schema.validate(thing({"a": 2, "b": 1}), None, name="x")
+    causes = schema.validate(thing({"a": 2, "b": 1}), None)
     assert lines(causes) == [
         "spec.a: Invalid value: a is 2",
         "spec: Forbidden: no",
@@ -196,9 +196,9 @@ def test_transition_rules_wait_for_an_old_value_and_optional_ones_do_not() -> No
         {"rule": "oldSelf.hasValue() || self.a > 0", "optionalOldSelf": True, "message": "starts above 0"},
         {"rule": "oldSelf.optMap(o, self.b >= o.b).orValue(true)", "optionalOldSelf": True, "message": "only up"},
     )
-    assert lines(schema.validate(thing({"a": 0, "b": 1}), None, name="x")) == ["spec: Invalid value: starts above 0"]
+    assert lines(schema.validate(thing({"a": 0, "b": 1}), None)) == ["spec: Invalid value: starts above 0"]
     old = thing({"a": 1, "b": 5})
-    assert lines(schema.validate(thing({"a": 0, "b": 1}), old, name="x")) == [
+    assert lines(schema.validate(thing({"a": 0, "b": 1}), old)) == [
         "spec: Invalid value: immutable",
         "spec: Invalid value: only up",
     ]
@@ -215,12 +215,12 @@ def test_items_of_a_keyed_list_are_compared_with_their_old_selves() -> None:
     )
     old = thing([{"k": "a", "v": 5}, {"k": "b", "v": 1}])
     new = thing([{"k": "b", "v": 2}, {"k": "c", "v": 0}, {"k": "a", "v": 4}])
-    assert lines(schema.validate(new, old, name="x")) == ["spec[2]: Invalid value: only up"]
+    assert lines(schema.validate(new, old)) == ["spec[2]: Invalid value: only up"]
 
 
 def test_rules_are_left_out_while_the_object_is_malformed() -> None:
     schema = with_rules({"rule": "self.a <= self.b"})
-    assert lines(schema.validate(thing({"a": "x", "b": 1}), None, name="x"))[1] == (
+    assert lines(schema.validate(thing({"a": "x", "b": 1}), None))[1] == (
         "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; "
         "correct the existing errors to complete validation"
     )
@@ -228,22 +228,22 @@ def test_rules_are_left_out_while_the_object_is_malformed() -> None:
 
 def test_a_rule_without_a_value_is_an_error_not_a_pass() -> None:
     schema = with_rules({"rule": "self.b > 1"})
-    assert lines(schema.validate(thing({"a": 1}), None, name="x")) == [
+    assert lines(schema.validate(thing({"a": 1}), None)) == [
         'spec: Invalid value: "object": no such key: b evaluating rule: self.b > 1'
     ]
 
 
 def test_rules_at_the_root_see_the_objects_name() -> None:
     schema = structural(obj({}), **{VALIDATIONS: [{"rule": "self.metadata.name.startsWith('a')", "message": "name"}]})
-    assert lines(schema.validate(thing({}), None, name="x")) == ["<nil>: Invalid value: name"]
+    assert lines(schema.validate(thing({}), None)) == ["<nil>: Invalid value: name"]
 
 
 def test_validation_changes_nothing() -> None:
     schema = with_rules({"rule": "self.a <= self.b"}, f={"type": "number"})
     value = thing({"a": 1, "b": 2, "f": 1})
     before = copy.deepcopy(value)
-    schema.validate(value, value, name="x")
-    schema.validate(value, None, name="x")
+    schema.validate(value, value)
+    schema.validate(value, None)
     assert value == before
 
 
@@ -252,7 +252,7 @@ def test_the_engine_is_loaded_only_for_schemas_with_rules() -> None:
         "import sys\n"
         "from gryvia_devcluster.schema import Structural\n"
         "plain = Structural({'type': 'object', 'properties': {'a': {'type': 'integer'}}})\n"
-        "plain.validate({'a': 1}, None, name='x')\n"
+        "plain.validate({'a': 1}, None)\n"
         "sys.exit('cel_expr_python' in sys.modules)\n"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

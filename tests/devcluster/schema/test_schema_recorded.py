@@ -41,7 +41,7 @@ def test_prune_default_and_validate(case: Any) -> None:
     assert structural.prune(obj) == case["unknown"]
     structural.default(obj)
     assert obj == thing(case["result"])
-    causes = triples(structural.validate(obj, None, name="x"))
+    causes = triples(structural.validate(obj, None))
     assert sorted(causes, key=lambda cause: (cause[1], cause[2])) == case["causes"]
 
 
@@ -57,8 +57,8 @@ def test_a_rule(case: Any) -> None:
     if refused:
         return
     new, old = thing(RULES["spec"]), thing({**RULES["spec"], "n": 5})
-    assert triples(Structural(schema).validate(new, None, name="x")) == case["create"]
-    assert triples(Structural(schema).validate(new, old, name="x")) == case["update"]
+    assert triples(Structural(schema).validate(new, None)) == case["create"]
+    assert triples(Structural(schema).validate(new, old)) == case["update"]
 
 
 @pytest.mark.parametrize("case", CHECKS, ids=range(len(CHECKS)))
@@ -72,4 +72,4 @@ def test_a_rule_on_a_value_of_any_type(case: Any) -> None:
     assert check_structural(schema) == case["refused"]
     if not case["refused"]:
         old = None if case["old"] is None else thing({"f": case["old"]})
-        assert triples(Structural(schema).validate(thing({"f": case["new"]}), old, name="x")) == case["causes"]
+        assert triples(Structural(schema).validate(thing({"f": case["new"]}), old)) == case["causes"]

@@ -194,6 +194,12 @@ def _suspended(obj: Json, now: datetime) -> str:
     return "True" if _at(obj, "spec.suspend") else "False"
 
 
+def _quota(obj: Json, *, limits: bool) -> str:
+    hard, used = _at(obj, "status.hard", {}), _at(obj, "status.used", {})
+    mine = [name for name in sorted(hard) if name.startswith("limits") is limits]
+    return ", ".join(f"{name}: {used.get(name, '0')}/{hard[name]}" for name in mine)
+
+
 _POD_SPEC = "spec.template.spec"
 
 COLUMNS: dict[str, tuple[Column, ...]] = {
@@ -244,10 +250,12 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
     "cronjobs.batch": (
         _field("Schedule", "spec.schedule"),
         _field("Timezone", "spec.timeZone", "<none>"),
-        Column("Suspend", _suspended),
+        Column("Suspend", _suspended, "boolean"),
         Column("Active", lambda obj, now: len(_at(obj, "status.active", [])), "integer"),
         Column("Last Schedule", lambda obj, now: pods.since(_at(obj, "status.lastScheduleTime"), now)),
         AGE,
+        *_containers("spec.jobTemplate.spec.template.spec"),
+        _selector("spec.jobTemplate.spec.selector"),
     ),
     "services": (
         _field("Type", "spec.type"),
@@ -318,6 +326,11 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("First Seen", _event_seen("firstTimestamp"), wide=True),
         _field("Count", "count", 1, wide=True),
         Column("Name", lambda obj, now: obj["metadata"]["name"], wide=True),
+    ),
+    "resourcequotas": (
+        Column("Request", lambda obj, now: _quota(obj, limits=False)),
+        Column("Limit", lambda obj, now: _quota(obj, limits=True)),
+        AGE,
     ),
     "leases.coordination.k8s.io": (_field("Holder", "spec.holderIdentity"), AGE),
     "networkpolicies.networking.k8s.io": (

@@ -11,6 +11,7 @@ from gryvia_devcluster.api import defaults, fields, metadata, refusals, scaling,
 from gryvia_devcluster.api.catalog import Served
 from gryvia_devcluster.api.options import WriteOptions
 from gryvia_devcluster.errors import ApiError
+from gryvia_devcluster.schema.causes import BLOCKING
 from gryvia_devcluster.types import Json
 
 _STATUS_PATH = re.compile(r"\bstatus\.(\S+ in body )")
@@ -64,8 +65,9 @@ def validate(served: Served, obj: Json, live: Json | None, subresource: str = ""
         if live is None or live.get("spec") != obj.get("spec") or "spec" not in obj:
             causes += validation.validate(rt, obj, live)
     else:
-        found = served.structural.validate(obj, live, name=name)
+        blocked = any(cause["reason"] in BLOCKING for cause in causes)
+        found = served.structural.validate(obj, live, blocked=blocked)
         causes += [_within_status(cause) for cause in found] if subresource == "status" else found
-        causes += scaling.replica_causes(rt, obj)
+        causes += scaling.scale_causes(rt, obj)
     if causes:
         raise refusals.invalid(rt, name, causes)

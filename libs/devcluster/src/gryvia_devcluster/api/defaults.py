@@ -10,6 +10,7 @@ import base64
 from collections.abc import Callable
 
 from gryvia_devcluster.api.builtins import CRDS, NAMESPACES, PODS
+from gryvia_devcluster.api.pod_admission import admit_pod
 from gryvia_devcluster.api.pod_defaults import default_pod_spec, qos_class
 from gryvia_devcluster.types import Json, ResourceType
 
@@ -31,10 +32,12 @@ def _template(spec: Json) -> None:
 def _pod(obj: Json) -> None:
     spec = obj.setdefault("spec", {})
     default_pod_spec(spec)
-    _fill(
-        spec, enableServiceLinks=True, serviceAccountName="default", preemptionPolicy="PreemptLowerPriority", priority=0
-    )
-    spec["serviceAccount"] = spec["serviceAccountName"]
+    _fill(spec, enableServiceLinks=True)
+    if account := spec.get("serviceAccountName") or spec.get("serviceAccount"):
+        spec["serviceAccountName"] = spec["serviceAccount"] = account
+    # Times that Go always writes, also when there is none.
+    for condition in (obj.get("status") or {}).get("conditions") or []:
+        _fill(condition, lastProbeTime=None, lastTransitionTime=None)
 
 
 def _deployment(obj: Json) -> None:
@@ -182,11 +185,12 @@ def default(rt: ResourceType, obj: Json) -> None:
         defaulter(obj)
 
 
-def default_new(rt: ResourceType, obj: Json) -> None:
-    """What creation adds: the first status, and what is made of the name or the uid."""
+def default_new(rt: ResourceType, obj: Json, now: str) -> None:
+    """What creation adds for nobody in particular: the first status, what is made of the name or the uid, admission."""
     match rt.group_resource:
         case "pods":
             obj["status"] = {"phase": "Pending", "qosClass": qos_class(obj["spec"])}
+            admit_pod(obj, now)
         case "namespaces":
             obj["spec"] = {"finalizers": ["kubernetes"]}
             obj["status"] = {"phase": "Active"}

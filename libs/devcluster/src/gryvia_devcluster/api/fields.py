@@ -7,6 +7,7 @@ table is generated from the published API (generate_fields.py), so a field that 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -41,30 +42,45 @@ def type_name(rt: ResourceType) -> str:
     return f"{rt.group.partition('.')[0] or 'core'}.{rt.version}.{rt.kind}"
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a value is: `path` for a person; `go` as Go's decoder counts, the fields alone, `within` the innermost struct."""
+
+    path: str
+    go: str
+    within: str
+
+    def field(self, name: str, struct: str) -> _Place:
+        return _Place(f"{self.path}.{name}" if self.path else name, f"{self.go}.{name}" if self.go else name, struct)
+
+    def below(self, step: str) -> _Place:
+        return _Place(self.path + step, self.go, self.within)
+
+
 def decode(rt: ResourceType, obj: Json) -> list[str]:
     """Drops nulls and unknown fields in place; returns the dotted paths of the unknown ones. Raises ApiError BadRequest."""
     unknown: list[str] = []
-    _struct(rt, obj, type_name(rt), "", unknown)
+    _struct(rt, obj, type_name(rt), _Place("", "", rt.kind), unknown)
     return unknown
 
 
 def decode_metadata(rt: ResourceType, obj: Json) -> list[str]:
     """The same for the metadata of a custom object alone."""
     unknown: list[str] = []
-    _value(rt, obj["metadata"], "meta.v1.ObjectMeta", "metadata", unknown)
+    _value(rt, obj["metadata"], "meta.v1.ObjectMeta", _Place("metadata", "", rt.kind), unknown)
     return unknown
 
 
-def _struct(rt: ResourceType, obj: Json, name: str, path: str, unknown: list[str]) -> None:
+def _struct(rt: ResourceType, obj: Json, name: str, place: _Place, unknown: list[str]) -> None:
     fields = field_table()[name]["f"]
     if not fields:
         return
+    struct = name.rpartition(".")[2]
     for field in list(obj):
-        value = obj[field]
-        where = f"{path}.{field}" if path else field
+        value, where = obj[field], place.field(field, struct)
         code = fields.get(field)
         if code is None:
-            unknown.append(where)
+            unknown.append(where.path)
             del obj[field]
         elif value is None:
             del obj[field]
@@ -72,32 +88,32 @@ def _struct(rt: ResourceType, obj: Json, name: str, path: str, unknown: list[str
             _value(rt, value, code, where, unknown)
 
 
-def _value(rt: ResourceType, value: Any, code: str, path: str, unknown: list[str]) -> None:
+def _value(rt: ResourceType, value: Any, code: str, place: _Place, unknown: list[str]) -> None:
     if code == "*":
         return
     head = code[0]
     if check := _CHECKS.get(code):
         expected, label = check
         if not isinstance(value, expected) or (isinstance(value, bool) and code != "b"):
-            raise _mismatch(rt, value, path, label)
+            raise _mismatch(rt, value, place, label)
     elif head == "[":
         if not isinstance(value, list):
-            raise _mismatch(rt, value, path, "[]" + _go_name(code[1:]))
+            raise _mismatch(rt, value, place, "[]" + _go_name(code[1:]))
         for index, item in enumerate(value):
             if item is None:
-                raise _mismatch(rt, item, f"{path}[{index}]", _go_name(code[1:]))
-            _value(rt, item, code[1:], f"{path}[{index}]", unknown)
+                raise _mismatch(rt, item, place, _go_name(code[1:]))
+            _value(rt, item, code[1:], place.below(f"[{index}]"), unknown)
     elif head == "{":
         if not isinstance(value, dict):
-            raise _mismatch(rt, value, path, "map[string]" + _go_name(code[1:]))
+            raise _mismatch(rt, value, place, "map[string]" + _go_name(code[1:]))
         for key in [key for key, item in value.items() if item is None]:
             value[key] = "" if code[1:] == "s" else value[key]
         for key, item in value.items():
-            _value(rt, item, code[1:], f"{path}.{key}", unknown)
+            _value(rt, item, code[1:], place.below(f".{key}"), unknown)
     elif not isinstance(value, dict):
-        raise _mismatch(rt, value, path, _go_name(code))
+        raise _mismatch(rt, value, place, _go_name(code))
     else:
-        _struct(rt, value, code, path, unknown)
+        _struct(rt, value, code, place, unknown)
 
 
 def _go_name(code: str) -> str:
@@ -106,11 +122,11 @@ def _go_name(code: str) -> str:
     return ".".join(code.split(".")[-2:])
 
 
-def _mismatch(rt: ResourceType, value: Any, path: str, expected: str) -> ApiError:
+def _mismatch(rt: ResourceType, value: Any, place: _Place, expected: str) -> ApiError:
     names = {str: "string", bool: "bool", int: "number", float: "number", list: "array", dict: "object"}
     got = names.get(type(value), "null")
     return ApiError(
         "BadRequest",
         f'{rt.kind} in version "{rt.version}" cannot be handled as a {rt.kind}: json: cannot unmarshal {got} into Go '
-        f"struct field {rt.kind}.{path} of type {expected}",
+        f"struct field {place.within}.{place.go} of type {expected}",
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gryvia_devcluster.errors import ApiError
-from gryvia_devcluster.types import ResourceType
+from gryvia_devcluster.types import Json, ResourceType
 
 Cause = dict[str, str]
 
@@ -118,6 +118,27 @@ def unsupported(field: str, value: Any, allowed: Sequence[str]) -> Cause:
 
 def forbidden_field(field: str, why: str) -> Cause:
     return {"reason": "FieldValueForbidden", "message": f"Forbidden: {why}", "field": field}
+
+
+def immutable(old: Json | None, new: Json, *fields: str) -> list[Cause]:
+    """Fields of the spec that an update may not change."""
+    if old is None:
+        return []
+    before, after = old.get("spec") or {}, new.get("spec") or {}
+    return [
+        invalid_value(f"spec.{field}", after.get(field), "field is immutable")
+        for field in fields
+        if before.get(field) != after.get(field)
+    ]
+
+
+def negative(spec: Json, *fields: str) -> list[Cause]:
+    """Numbers of the spec that have to be 0 or more."""
+    return [
+        invalid_value(f"spec.{field}", spec[field], "must be greater than or equal to 0")
+        for field in fields
+        if isinstance(spec.get(field), int) and spec[field] < 0
+    ]
 
 
 def _go(value: Any) -> str:

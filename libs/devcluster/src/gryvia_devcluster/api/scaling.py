@@ -6,6 +6,7 @@ from typing import Any
 
 from gryvia_devcluster.api import refusals
 from gryvia_devcluster.errors import ApiError
+from gryvia_devcluster.gotext import go_text
 from gryvia_devcluster.types import Json, ResourceType
 
 MOST_REPLICAS = 2**31 - 1
@@ -50,21 +51,48 @@ def scale_of(rt: ResourceType, obj: Json) -> Json:
     }
 
 
-def replica_causes(rt: ResourceType, obj: Json) -> list[refusals.Cause]:
-    """What an object may not have where its scale is read: the scale's own bounds, whatever its schema says."""
+def scale_causes(rt: ResourceType, obj: Json) -> list[refusals.Cause]:
+    """What an object may not have where its scale is read: the scale's own types and bounds, whatever its schema says."""
     if rt.scale is None:
         return []
-    causes = []
+    causes: list[refusals.Cause] = []
     for path in (rt.scale["specReplicasPath"], rt.scale["statusReplicasPath"]):
-        replicas = _read(obj, path)
-        if not isinstance(replicas, int) or isinstance(replicas, bool):
-            continue
-        if replicas < 0:
+        replicas, why = _access(obj, path, int, "int64")
+        if why:
+            causes.append(refusals.invalid_value(path, 0, why))
+        elif replicas is not None and replicas < 0:
             causes.append(refusals.invalid_value(path, replicas, "should be a non-negative integer"))
-        elif replicas > MOST_REPLICAS:
+        elif replicas is not None and replicas > MOST_REPLICAS:
             why = f"should be less than or equal to {MOST_REPLICAS}"
             causes.append(refusals.invalid_value(path, replicas, why))
+    if path := rt.scale.get("labelSelectorPath"):
+        _, why = _access(obj, path, str, "string")
+        if why:
+            causes.append(refusals.invalid_value(path, "", why))
     return causes
+
+
+def _access(obj: Json, path: str, wanted: type, name: str) -> tuple[Any, str]:
+    """The value at a path, None where it is absent, and what is wrong with it."""
+    value: Any = obj
+    steps = path.lstrip(".").split(".")
+    for step in steps:
+        if not isinstance(value, dict):
+            return None, _wrong_type(steps, value, "map[string]interface{}")
+        if step not in value:
+            return None, ""
+        value = value[step]
+    if not isinstance(value, wanted) or isinstance(value, bool):
+        return None, _wrong_type(steps, value, name)
+    return value, ""
+
+
+def _wrong_type(steps: list[str], value: Any, wanted: str) -> str:
+    names = {str: "string", bool: "bool", int: "int64", float: "float64"}
+    name = names.get(type(value)) or ("[]interface {}" if isinstance(value, list) else "map[string]interface {}")
+    if value is None:
+        name = "<nil>"
+    return f".{'.'.join(steps)} accessor error: {go_text(value)} is of the type {name}, expected {wanted}"
 
 
 def scaled(rt: ResourceType, live: Json, scale: Json) -> Json:

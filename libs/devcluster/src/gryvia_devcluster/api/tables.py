@@ -15,9 +15,16 @@ from gryvia_devcluster.api.durations import age
 from gryvia_devcluster.api.jsonpath import compile_path, evaluate
 from gryvia_devcluster.types import Json, ResourceType
 
-_NAME = {"name": "Name", "type": "string", "format": "name", "description": "Name of the object", "priority": 0}
-
-
+_NAME = {
+    "name": "Name",
+    "type": "string",
+    "format": "name",
+    "description": "Name must be unique within a namespace. Is required when creating resources, although some resources may allow "
+    "a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence "
+    "and configuration definition. Cannot be updated. More info: "
+    "https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names",
+    "priority": 0,
+}
 _NAMELESS = frozenset({"events"})
 
 
@@ -34,7 +41,7 @@ def definitions(rt: ResourceType) -> list[Json]:
                 "name": column["name"],
                 "type": column["type"],
                 "format": column.get("format", ""),
-                "description": column.get("description", ""),
+                "description": column.get("description") or _path_of(column),
                 "priority": column.get("priority", 0),
             }
             for column in rt.columns
@@ -42,8 +49,13 @@ def definitions(rt: ResourceType) -> list[Json]:
     return others if rt.group_resource in _NAMELESS else [_NAME, *others]
 
 
+def _path_of(column: Json) -> str:
+    return f"Custom resource definition column (in JSONPath format): {column['jsonPath']}"
+
+
 def _definition(title: str, kind: str, wide: bool) -> Json:
-    return {"name": title, "type": kind, "format": "", "description": "", "priority": int(wide)}
+    form = "name" if title == "Name" else ""
+    return {"name": title, "type": kind, "format": form, "description": "", "priority": int(wide)}
 
 
 def row(rt: ResourceType, obj: Json, now: datetime) -> list[Any]:

@@ -8,21 +8,11 @@ from typing import Any
 from gryvia_devcluster.api import refusals
 from gryvia_devcluster.api.builtins import CRDS, PODS
 from gryvia_devcluster.api.crd_validation import crd_causes
+from gryvia_devcluster.api.job_validation import job_causes, job_template_causes
 from gryvia_devcluster.api.pod_validation import pod_spec_causes, pod_update_causes
 from gryvia_devcluster.types import Json, ResourceType
 
 Validator = Callable[[Json, Json | None], list[refusals.Cause]]
-
-
-def _immutable(old: Json | None, new: Json, *fields: str) -> list[refusals.Cause]:
-    if old is None:
-        return []
-    before, after = old.get("spec") or {}, new.get("spec") or {}
-    return [
-        refusals.invalid_value(f"spec.{field}", after.get(field), "field is immutable")
-        for field in fields
-        if before.get(field) != after.get(field)
-    ]
 
 
 def _template_causes(template: Json, where: str, allowed: tuple[str, ...]) -> list[refusals.Cause]:
@@ -51,14 +41,6 @@ def _selector_causes(spec: Json) -> list[refusals.Cause]:
     return []
 
 
-def _negative(spec: Json, *fields: str) -> list[refusals.Cause]:
-    return [
-        refusals.invalid_value(f"spec.{field}", spec[field], "must be greater than or equal to 0")
-        for field in fields
-        if isinstance(spec.get(field), int) and spec[field] < 0
-    ]
-
-
 def _pod(obj: Json, old: Json | None) -> list[refusals.Cause]:
     if old is not None:
         return pod_update_causes(old["spec"], obj["spec"]) if old["spec"] != obj["spec"] else []
@@ -67,9 +49,9 @@ def _pod(obj: Json, old: Json | None) -> list[refusals.Cause]:
 
 def _workload(obj: Json, old: Json | None) -> list[refusals.Cause]:
     spec = obj["spec"]
-    causes = _selector_causes(spec) + _negative(spec, "replicas")
+    causes = _selector_causes(spec) + refusals.negative(spec, "replicas")
     causes += _template_causes(spec["template"], "spec.template", ("Always",))
-    return causes + _immutable(old, obj, "selector")
+    return causes + refusals.immutable(old, obj, "selector")
 
 
 _STATEFUL_MUTABLE = {
@@ -96,29 +78,11 @@ def _stateful(obj: Json, old: Json | None) -> list[refusals.Cause]:
     return causes
 
 
-def _job(obj: Json, old: Json | None) -> list[refusals.Cause]:
-    spec = obj["spec"]
-    causes = _negative(
-        spec, "parallelism", "completions", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished"
-    )
-    causes += _template_causes(spec["template"], "spec.template", ("OnFailure", "Never"))
-    if spec.get("completionMode") == "Indexed" and spec.get("completions") is None:
-        causes.append(refusals.required("spec.completions", "when completion mode is Indexed"))
-    fixed = ["selector", "completionMode", "podFailurePolicy", "successPolicy"]
-    if old is not None:
-        if not (old["spec"].get("suspend") and not (old.get("status") or {}).get("startTime")):
-            fixed.append("template")
-        elastic = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
-        if not elastic:
-            fixed.append("completions")
-    return causes + _immutable(old, obj, *fixed)
-
-
 def _cronjob(obj: Json, old: Json | None) -> list[refusals.Cause]:
     spec = obj["spec"]
     causes = [] if spec.get("schedule") else [refusals.required("spec.schedule")]
     template = spec["jobTemplate"]["spec"]["template"]
-    return causes + _template_causes(template, "spec.jobTemplate.spec.template", ("OnFailure", "Never"))
+    return causes + job_template_causes(template, "spec.jobTemplate.spec.template")
 
 
 def _service(obj: Json, old: Json | None) -> list[refusals.Cause]:
@@ -136,7 +100,7 @@ def _service(obj: Json, old: Json | None) -> list[refusals.Cause]:
         if len(ports) > 1 and not port.get("name"):
             causes.append(refusals.required(f"spec.ports[{index}].name"))
     if old is not None and old["spec"].get("clusterIP") and spec["type"] != "ExternalName":
-        causes += _immutable(old, obj, "clusterIP")
+        causes += refusals.immutable(old, obj, "clusterIP")
     return causes
 
 
@@ -170,7 +134,7 @@ _VALIDATORS: dict[str, Validator] = {
     "replicasets.apps": _workload,
     "daemonsets.apps": _workload,
     "statefulsets.apps": _stateful,
-    "jobs.batch": _job,
+    "jobs.batch": job_causes,
     "cronjobs.batch": _cronjob,
     "services": _service,
     "persistentvolumeclaims": _claim,

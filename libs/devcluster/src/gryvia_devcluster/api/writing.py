@@ -74,11 +74,11 @@ def create(state: State, served: Served, namespace: str | None, obj: Json, optio
     new = track_update(None, new, manager=options.manager, **ownership(state, served, ""))
     if status is not None:
         new["status"] = status
-    return _insert(state, served, new, options)
+    return _insert(state, served, _admit(state, served, new), options)
 
 
 def _prepare(state: State, served: Served, namespace: str | None, new: Json, options: WriteOptions) -> Json:
-    """Makes `new` (in place) what will be stored, but for field ownership."""
+    """Makes `new` (in place) what its creator owns: what was sent, and the defaults."""
     rt = served.rt
     content.decode(served, new, options)
     metadata.prepare_new(rt, namespace, new, now=state.now(), generation=generation.is_kept(served))
@@ -86,9 +86,14 @@ def _prepare(state: State, served: Served, namespace: str | None, new: Json, opt
     if "status" in rt.subresources:
         new.pop("status", None)
     content.default(served, new)
+    return new
+
+
+def _admit(state: State, served: Served, new: Json) -> Json:
+    """Adds (in place) what a new object gets besides."""
     if not served.custom:
-        defaults.default_new(rt, new)
-    state.admission.review("CREATE", rt, new, None)
+        defaults.default_new(served.rt, new, state.now())
+    state.admission.review("CREATE", served.rt, new, None)
     return new
 
 
@@ -206,7 +211,8 @@ def apply(
         if subresource or meta.get("uid"):
             raise refusals.not_found(rt, name)
         owned = apply_patch(None, applied, manager=options.manager, force=options.force, **arguments)
-        return _insert(state, served, _prepare(state, served, namespace, copy(owned), options), options)
+        new = _prepare(state, served, namespace, copy(owned), options)
+        return _insert(state, served, _admit(state, served, new), options)
     live = entry.obj
     metadata.check_identity(rt, name, namespace, live, applied)
     merged = apply_patch(live, applied, manager=options.manager, force=options.force, **arguments)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gryvia_devcluster.errors import ApiError
+from gryvia_devcluster.gotext import go_text
 from gryvia_devcluster.patch.builtin import builtin_topology
 from gryvia_devcluster.patch.copying import deep_copy
 from gryvia_devcluster.patch.topology import LEAF, STRUCT, Node
@@ -105,7 +106,7 @@ def _merge_list(node: Node, live: list[Any], patch: list[Any], order: Any) -> li
 
     def identity(item: Any) -> Any:
         if not isinstance(item, dict) or key not in item:
-            raise ApiError("InternalError", f"map: {_go_map(item)} does not contain declared merge key: {key}")
+            raise ApiError("", f"map: {go_text(item)} does not contain declared merge key: {key}")
         return item[key]
 
     merged = list(live)
@@ -139,9 +140,9 @@ def _check_order(named: list[Any], wanted: list[Any], patch: list[Any], order: A
     places = iter(wanted)
     if not all(name in places for name in named):
         text = (
-            f"The order in patch list:\n{_go_map(patch)}\n doesn't match {ELEMENT_ORDER[:-1]} list:\n{_go_map(order)}\n"
+            f"The order in patch list:\n{go_text(patch)}\n doesn't match {ELEMENT_ORDER[:-1]} list:\n{go_text(order)}\n"
         )
-        raise ApiError("InternalError", text)
+        raise ApiError("", text)
 
 
 def _interleave(merged: list[Any], wanted: list[Any], live: list[Any], identity: Callable[[Any], Any]) -> list[Any]:
@@ -159,15 +160,4 @@ def _interleave(merged: list[Any], wanted: list[Any], live: list[Any], identity:
 
 
 def _unknown_directive(directive: Any, patch: Json) -> ApiError:
-    return ApiError("InternalError", f"unknown patch type: {directive} in map: {_go_map(patch)}")
-
-
-def _go_map(value: Any) -> str:
-    """A value as Go prints it with %v."""
-    if isinstance(value, dict):
-        return "map[" + " ".join(f"{key}:{_go_map(value[key])}" for key in sorted(value)) + "]"
-    if isinstance(value, list):
-        return "[" + " ".join(_go_map(item) for item in value) + "]"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "<nil>" if value is None else str(value)
+    return ApiError("", f"unknown patch type: {directive} in map: {go_text(patch)}")

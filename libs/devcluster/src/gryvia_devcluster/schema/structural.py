@@ -36,10 +36,10 @@ class Structural:
         """Fills in defaults, in place: only inside parents that are there, and for nulls that may not be null."""
         _default(self._root, obj)
 
-    def validate(self, obj: Json, old: Json | None, *, name: str) -> list[Cause]:
+    def validate(self, obj: Json, old: Json | None, *, blocked: bool = False) -> list[Cause]:
         """The causes to refuse `obj` for, [] where it is valid. With `old`, fields that did not change are not held
-        against it (ratcheting) and transition rules are checked. Causes name fields, never the object, so `name` is not
-        shown in them."""
+        against it (ratcheting) and transition rules are checked. `blocked`: so much is wrong elsewhere that rules are left
+        out."""
         causes: list[Cause] = []
         check_value(self._root, obj, old, "", causes)
         if causes:
@@ -49,7 +49,7 @@ class Structural:
             if repeated and not (old is not None and duplicates(self._root, old, "")):
                 causes += repeated
         if self._rules is not None:
-            if any(cause["reason"] in BLOCKING for cause in causes):
+            if blocked or any(cause["reason"] in BLOCKING for cause in causes):
                 causes.append(invalid("", None, UNCHECKED))
             else:
                 causes += self._rules.check(obj, old)

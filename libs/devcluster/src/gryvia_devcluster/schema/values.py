@@ -103,7 +103,7 @@ def _check_type(node: Node, value: Any, path: str, out: list[Cause]) -> None:
         return
     if actual == "integer" and "number" in types:
         return
-    if actual == "number" and "integer" in types and float(value).is_integer():
+    if actual == "number" and "integer" in types and float(value).is_integer() and abs(value) < 2**53:
         return
     if node.format and isinstance(value, list) and "string" in types:
         return  # kube-openapi leaves a list in place of formatted text to the format, which looks at text only
@@ -203,7 +203,7 @@ def _check_branches(node: Node, value: Any, path: str, out: list[Cause]) -> None
         failures = _failures(any_of, value, path)
         if all(failures):
             out.append(invalid("", "", f'"{path}" must validate at least one schema (anyOf)'))
-            out.extend(_nearest(failures))
+            out.extend(_nearest(failures, value))
     one_of = node.branches.get("oneOf")
     if one_of:
         failures = _failures(one_of, value, path)
@@ -212,7 +212,7 @@ def _check_branches(node: Node, value: Any, path: str, out: list[Cause]) -> None
             found = f"Found {valid} valid alternatives" if valid else "Found none valid"
             out.append(invalid("", "", f'"{path}" must validate one and only one schema (oneOf). {found}'))
             if not valid:
-                out.extend(_nearest(failures))
+                out.extend(_nearest(failures, value))
     all_of = node.branches.get("allOf")
     if all_of:
         failures = _failures(all_of, value, path)
@@ -224,8 +224,10 @@ def _check_branches(node: Node, value: Any, path: str, out: list[Cause]) -> None
         out.append(invalid("", "", f'"{path}" must not validate the schema (not)'))
 
 
-def _nearest(failures: list[list[Cause]]) -> list[Cause]:
-    """The branch that came closest; the first of several."""
+def _nearest(failures: list[list[Cause]], value: Any) -> list[Cause]:
+    """The branch that came closest; the first of several, and of a scalar, which has no parts that can be right, always."""
+    if not isinstance(value, dict | list):
+        return failures[0]
     return min(failures, key=lambda failed: len(failed))
 
 
