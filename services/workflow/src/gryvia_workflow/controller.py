@@ -14,6 +14,8 @@ from gryvia_common.kinds.inferenceservice import INFERENCE_SERVICE
 from gryvia_common.kinds.modelregistry import MODEL_REGISTRY
 from gryvia_common.kinds.workflow import WORKFLOW, GryviaWorkflowSpec, GryviaWorkflowStatus, StepType
 from gryvia_common.kube.resources import CONFIG_MAPS, PODS
+from gryvia_common.outbound.allowed import Allowed
+from gryvia_common.outbound.client import Outbound
 from gryvia_common.runtime.controller import Controller, Lookup, Ref, Selection
 from gryvia_common.runtime.unparsed import unparsed
 from gryvia_workflow.conditions import compile_condition
@@ -21,7 +23,7 @@ from gryvia_workflow.decide import Tools, decide
 from gryvia_workflow.engine import Advance
 from gryvia_workflow.run import Workflow, read_tasks
 from gryvia_workflow.settings import WorkflowSettings
-from gryvia_workflow.steps import approval, job, register, registry, script
+from gryvia_workflow.steps import approval, job, register, registry, script, webhook
 from gryvia_workflow.validation import Checked, check, step_type
 
 COMPILED = 1024
@@ -39,6 +41,9 @@ def controller(settings: WorkflowSettings) -> Controller[GryviaWorkflowSpec, Gry
         ref_resources=(PODS, MODEL_REGISTRY.resource, INFERENCE_SERVICE.resource),
         refs=refs,
         indexes=(job.POD_INDEX,),
+        actions={
+            webhook.CALL: partial(webhook.call, Outbound(Allowed.parse(settings.workflow_webhook_allowed.split(","))))
+        },
     )
 
 
@@ -49,6 +54,7 @@ def step_types(settings: WorkflowSettings) -> Mapping[StepType, Advance]:
         "register": register.advance,
         "registry": registry.advance,
         "approval": approval.advance,
+        "webhook": partial(webhook.advance, allowed=settings.workflow_allow_webhooks),
     }
 
 

@@ -18,6 +18,7 @@ from gryvia_common.kube.objects import Json
 from gryvia_workflow import dag, schedule
 from gryvia_workflow.conditions import BadCondition, Compile, Condition
 from gryvia_workflow.dag import Graph, Node
+from gryvia_workflow.steps import webhook
 from gryvia_workflow.templating import FORMS, foreign, placeholders, step_named
 
 STEPS_LIMIT = 100
@@ -145,8 +146,8 @@ def _step(step: Step, kind: StepType | None, names: list[str]) -> Iterator[str]:
         yield from _job(step)
     if kind == "approval" and len(step.name) > 54:
         yield "name: an approval step has at most 54 characters, its answer is the annotation gryvia.io/approval-<step>"
-    if kind == "webhook" and step.webhook is not None and not step.webhook.url.strip():
-        yield "webhook.url: empty; set the URL to call"
+    if kind == "webhook" and step.webhook is not None:
+        yield from webhook.problems(step.webhook)
     if step.with_items is not None and kind == "approval":
         yield "withItems: an approval step asks one question; make one step for each"
 

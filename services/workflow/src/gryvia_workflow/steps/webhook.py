@@ -1,0 +1,125 @@
+"""A webhook step: one HTTP call, as an action beside the passes; its answer comes back as an observation.
+
+Every try of an attempt carries the same `Idempotency-Key: <workflow uid>/<run>/<step>/<item or ->/<attempt>`, because a call whose
+answer was lost (the service ended meanwhile) is sent again: whoever must not act twice can tell by it. Users choose the URL, so it
+goes through gryvia_common.outbound. Messages name the origin alone: paths, queries and headers of webhooks are often secrets.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from gryvia_common.errors import GryviaError, Terminal
+from gryvia_common.kinds.workflow import Webhook
+from gryvia_common.outbound.client import Call, Limits, Outbound
+from gryvia_common.outbound.target import header_problems, parse_target, shown
+from gryvia_common.runtime.controller import ActionContext
+from gryvia_common.runtime.plan import Action
+from gryvia_workflow.attempts import Attempt, End, Progress
+from gryvia_workflow.run import cut
+
+CALL = "webhook"
+KEY_HEADER = "Idempotency-Key"
+LIMITS = Limits(seconds=10.0, body=64 * 1024)
+LONGEST_OUTPUT = 4096
+DISABLED = (
+    "webhook steps are switched off here: the operator can allow them with GRYVIA_WORKFLOW_ALLOW_WEBHOOKS=true"
+    " (--workflow-allow-webhooks)"
+)
+_SUCCESS = re.compile(r"\s*status\s*==\s*([1-5][0-9]{2})\s*", re.ASCII)
+_PLACEHOLDER = "{{"
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What came of a call. `error`: there was no answer; `final`: there would be none the next time either."""
+
+    status: int = 0
+    body: str = ""
+    error: str = ""
+    final: bool = False
+
+
+def problems(webhook: Webhook) -> Iterator[str]:
+    """What is wrong before the first run; what holds a placeholder is judged when it has its value."""
+    if _PLACEHOLDER not in webhook.url:
+        try:
+            parse_target(webhook.url)
+        except Terminal as error:
+            yield f"webhook.url: {error}"
+    for problem in header_problems(webhook.headers or {}):
+        yield f"webhook.headers: {problem}"
+    condition = webhook.success_condition
+    if condition is not None and _PLACEHOLDER not in condition and _SUCCESS.fullmatch(condition) is None:
+        yield f'webhook.successCondition: "{condition[:80]}" is not understood; use status == <code>, or leave it out for any 2xx'
+
+
+def advance(attempt: Attempt, *, allowed: bool) -> Progress:
+    if not allowed:
+        return Progress(End("failed", DISABLED, final=True))
+    payload = attempt.payload()
+    item = "-" if attempt.task.index is None else str(attempt.task.index)
+    place = f"{attempt.run}/{attempt.step.name}/{item}/{attempt.task.attempt}"
+    try:
+        origin, expected = shown(parse_target(str(payload.get("url") or ""))), _expected(payload)
+    except Terminal as error:
+        return Progress(End("failed", f"webhook: {error}", final=True))
+    seen = attempt.world.observation(f"{CALL}/{place}")
+    if seen is None:
+        arguments = {**payload, "expected": expected, "key": f"{attempt.workflow.uid}/{place}"}
+        return Progress(message=f"calls {origin}", actions=(Action(CALL, f"{CALL}/{place}", arguments),))
+    answer = seen.value if isinstance(seen.value, Answered) else Answered(error=seen.error or "no answer")
+    if answer.error:
+        return Progress(End("failed", f"webhook: {answer.error}", final=answer.final))
+    outputs = {"status": str(answer.status), "body": answer.body}
+    if answer.status == expected if expected else 200 <= answer.status < 300:
+        return Progress(End("succeeded", f"{origin} answered {answer.status}", outputs=outputs))
+    return Progress(End("failed", f"webhook: {origin} answered {answer.status}, not {expected or '2xx'}"))
+
+
+async def call(outbound: Outbound, context: ActionContext, arguments: Mapping[str, object]) -> Answered:
+    """The runner. What goes wrong is its answer: whether to try again is the step's to say."""
+    given, headers = arguments.get("body"), arguments.get("headers")
+    body = None if given is None else str(given)
+    sent = {str(name): str(value) for name, value in headers.items()} if isinstance(headers, Mapping) else {}
+    named = {name.lower() for name in sent}
+    if KEY_HEADER.lower() not in named:
+        sent[KEY_HEADER] = str(arguments["key"])
+    if body is not None and "content-type" not in named:
+        sent["Content-Type"] = "application/json" if _is_json(body) else "text/plain; charset=utf-8"
+    expected = arguments.get("expected")
+    wanted = Call(
+        url=str(arguments["url"]),
+        method=str(arguments.get("method") or "POST"),
+        headers=sent,
+        body=None if body is None else body.encode(),
+        keep=frozenset([expected] if isinstance(expected, int) else []),
+    )
+    try:
+        answer = await outbound.send(wanted, LIMITS)
+    except GryviaError as error:
+        return Answered(error=str(error), final=isinstance(error, Terminal))
+    text = answer.body.decode(errors="replace").replace("\0", "\ufffd")
+    return Answered(answer.status, cut(text, LONGEST_OUTPUT))
+
+
+def _expected(payload: Mapping[str, object]) -> int:
+    """The status that counts as success; 0: any 2xx."""
+    condition = payload.get("successCondition")
+    if condition is None:
+        return 0
+    match = _SUCCESS.fullmatch(str(condition))
+    if match is None:
+        raise Terminal(f'successCondition "{str(condition)[:80]}" is not understood; use status == <code>')
+    return int(match[1])
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
