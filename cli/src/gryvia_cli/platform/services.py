@@ -37,4 +37,10 @@ SERVICES = (
     EmbeddedService("bridge", "gryvia_bridge", "gryvia_bridge.__main__", "gryvia_bridge.settings:BridgeSettings"),
     EmbeddedService("jobs", "gryvia_jobs", "gryvia_jobs.controller", "gryvia_jobs.settings:JobsSettings"),
     EmbeddedService("tuner", "gryvia_tuner", "gryvia_tuner.__main__", "gryvia_tuner.settings:TunerSettings"),
+    EmbeddedService(
+        "workflow", "gryvia_workflow", "gryvia_workflow.__main__", "gryvia_workflow.settings:WorkflowSettings"
+    ),
+    EmbeddedService(
+        "registry", "gryvia_registry", "gryvia_registry.controller", "gryvia_registry.settings:RegistrySettings"
+    ),
 )

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 
 from gryvia_common.kinds.aijob import AI_JOB
 from gryvia_common.kinds.autotuner import AUTO_TUNER
+from gryvia_common.kinds.inferenceservice import INFERENCE_SERVICE
+from gryvia_common.kinds.modelregistry import MODEL_REGISTRY
+from gryvia_common.kinds.workflow import WORKFLOW
 from gryvia_common.kube.children import MANAGED_BY, MANAGER
 from gryvia_common.kube.resources import CONFIG_MAPS, JOBS, PODS, PVCS, SECRETS, SERVICES, STATEFUL_SETS, Resource
 
@@ -35,7 +38,6 @@ def children_of_type(resource: Resource) -> Watched:
 
 
 WATCHED: tuple[Watched, ...] = (
-    Watched(AI_JOB.resource),
-    Watched(AUTO_TUNER.resource),
+    *(Watched(kind.resource) for kind in (AI_JOB, AUTO_TUNER, WORKFLOW, MODEL_REGISTRY, INFERENCE_SERVICE)),
     *(children_of_type(resource) for resource in (JOBS, PODS, SERVICES, PVCS, STATEFUL_SETS, CONFIG_MAPS)),
 )
