@@ -40,6 +40,7 @@ docs: install ## whatever is generated: CRDs, pages of the kinds and events, wha
 	@$(BIN)/python -m gryvia_common.kinds.generate $(ARGS)
 	@$(BIN)/python -m gryvia_common.bus.generate $(ARGS)
 	@$(BIN)/python tools/generate_access.py $(ARGS)
+	@$(BIN)/python -m tools.generate_admission $(ARGS)
 
 bench: install ## one JSON object a line for every measure; ONLY=name runs one
 	@$(BIN)/python -m bench $(ONLY)

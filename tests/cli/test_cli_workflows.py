@@ -9,6 +9,10 @@ import pytest
 
 from gryvia_cli.workflow_text import headline, workflow_row
 from gryvia_common.kinds.conditions import parse_timestamp
+from gryvia_common.kinds.runs import RUN_KEY, encode_run, run_name
+from gryvia_common.kinds.workflow import WORKFLOW as WORKFLOW_KIND
+from gryvia_common.kinds.workflow import GryviaWorkflowStatus
+from gryvia_common.kube.children import owned_metadata
 
 WORKFLOW = """
 apiVersion: gryvia.io/v1alpha1
@@ -150,6 +154,37 @@ def test_wait_tells_each_change_once_and_ends_with_the_run(bench: Any, put: Any)
 )
 def test_the_exit_code_of_wait_is_the_runs(bench: Any, put: Any, states: Any, phase: str, code: int) -> None:
     bench.gryvia("workflows", "get", put(*states, phase=phase), "--wait", "-o", "json", code=code)
+
+
+def test_earlier_runs_are_listed_shown_and_drawn(bench: Any, put: Any) -> None:
+    name = put(TRAINED, more='schedule: "0 3 * * *"', phase="Scheduled", run=3, startTime="2026-01-03T03:00:00Z")
+    owner = bench.get("GryviaWorkflow", name)
+    for run, state in ((1, FAILED), (2, TRAINED)):
+        status = GryviaWorkflowStatus.model_validate(
+            {"phase": "Scheduled", "run": run, "stepsTotal": 4, "stepsCompleted": 4, "stepStatuses": [state]}
+        )
+        labels = {"gryvia.io/component": "workflow-run"}
+        meta = owned_metadata(owner, WORKFLOW_KIND.resource, run_name(name, run), labels)
+        bench.put(json.dumps({"kind": "ConfigMap", "metadata": meta, "data": {RUN_KEY: encode_run(status)}}))
+    rows = [line.split() for line in bench.gryvia("workflows", "runs", name).splitlines()]
+    assert rows[0][:4] == ["RUN", "PHASE", "STEPS", "FAILED"]
+    assert [row[:3] for row in rows[1:]] == [
+        ["3", "Succeeded", "1/4"],
+        ["2", "Succeeded", "4/4"],
+        ["1", "Failed", "4/4"],
+    ]
+    assert rows[3][3] == "train"
+    assert [one["run"] for one in bench.json("workflows", "runs", name)] == [3, 2, 1]
+    assert "[no such file]" in bench.gryvia("workflows", "get", name, "--run", "1")
+    assert bench.gryvia("workflows", "graph", name, "--run", "1").startswith("✗   train")
+    assert bench.json("workflows", "get", name, "--run", "3")["status"]["run"] == 3
+    said = bench.gryvia("workflows", "get", name, "--run", "9", code=1)
+    assert f"run 9 of workflow {name} is not kept; the newest is 3" in said
+
+
+def test_a_workflow_without_runs(bench: Any, put: Any) -> None:
+    name = put(more='schedule: "0 3 * * *"', phase="Scheduled")
+    assert bench.gryvia("workflows", "runs", name) == f"Workflow {name} has not run yet.\n"
 
 
 def test_retry_asks_once_more_each_time(bench: Any, put: Any) -> None:

@@ -18,7 +18,8 @@ from gryvia_common.kube.resources import GROUP
 
 Decision = Literal["Approved", "Rejected"]
 APPROVAL = f"{GROUP}/approval"
-LONGEST_COMMENT = 1024
+LONGEST_COMMENT = 500
+"""What the services keep of one."""
 
 
 async def approver(kube: Kube) -> str:

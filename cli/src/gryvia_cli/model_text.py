@@ -85,10 +85,10 @@ def model_facts(obj: Json, now: datetime) -> list[tuple[str, str]]:
     return [(key, value) for key, value in facts if value]
 
 
-def condition_line(obj: Json, type: str) -> str:
-    """Its message, empty when it is not there."""
+def condition(obj: Json, type: str) -> Json:
+    """Empty when it is not there."""
     conditions: Sequence[Json] = (obj.get("status") or {}).get("conditions") or []
-    return next((str(one.get("message") or one.get("reason")) for one in conditions if one["type"] == type), "")
+    return next((one for one in conditions if one["type"] == type), {})
 
 
 def history_rows(terms: Sequence[Term], now: datetime) -> list[list[str]]:
@@ -100,7 +100,7 @@ def history_rows(terms: Sequence[Term], now: datetime) -> list[list[str]]:
             local(term.start, zone=False),
             local(term.end, zone=False) if term.end else "now",
             _length(term, now),
-            CAUSES[term.cause],
+            CAUSES[term.cause] + (f", {term.approved_by}" if term.approved_by else ""),
             " by ".join(part for part in (term.reason, term.successor) if part),
             term.note,
         ]
@@ -130,6 +130,7 @@ def term_wire(term: Term) -> dict[str, Any]:
         "endTime": term.end,
         "cause": term.cause,
         "note": term.note or None,
+        "approvedBy": term.approved_by or None,
         "reason": term.reason or None,
         "successor": term.successor or None,
     }

@@ -16,6 +16,7 @@ from gryvia_common.kinds.conditions import parse_timestamp
 from gryvia_common.kube.objects import Json, metadata
 
 WORKFLOW_HEADERS = ["NAME", "PHASE", "STEPS", "RUN", "SCHEDULE", "NEXT", "TIME", "AGE", "MESSAGE"]
+RUN_HEADERS = ["RUN", "PHASE", "STEPS", "FAILED", "SCHEDULED", "STARTED", "TIME", "MESSAGE"]
 STEP_HEADERS = ["STEP", "TYPE", "PHASE", "TIME", "RETRIES", "CHILD", "MESSAGE"]
 LONGEST_OUTPUT = 60
 
@@ -33,6 +34,25 @@ def workflow_row(obj: Json, now: datetime) -> list[str]:
         until(state.get("nextScheduleTime"), now),
         elapsed(state, now),
         age(metadata(obj).get("creationTimestamp") or "", now),
+        str(state.get("message") or ""),
+    ]
+
+
+def run_row(obj: Json, now: datetime) -> list[str]:
+    """Under RUN_HEADERS, of the run that the object's status is about."""
+    state = obj["status"]
+    failed = [step["name"] for step in state.get("stepStatuses") or [] if step.get("phase") == "Failed"]
+    phase = phase_of(obj)
+    if phase == "Scheduled":
+        phase = "Succeeded" if run_succeeded(state) else "Failed"
+    return [
+        str(state.get("run") or 0),
+        phase,
+        f"{state.get('stepsCompleted', 0)}/{state.get('stepsTotal', 0)}",
+        ", ".join(failed),
+        str(state.get("lastScheduleTime") or ""),
+        str(state.get("startTime") or ""),
+        elapsed(state, now),
         str(state.get("message") or ""),
     ]
 

@@ -15,7 +15,7 @@ from gryvia_cli.editing import edit, read
 from gryvia_cli.model_text import (
     HISTORY_HEADERS,
     check_ladder,
-    condition_line,
+    condition,
     history_rows,
     local,
     model_facts,
@@ -33,7 +33,7 @@ from gryvia_common.kinds.conditions import timestamp
 from gryvia_common.kinds.families import Family, read_family, record_name
 from gryvia_common.kinds.modelregistry import MODEL_REGISTRY
 from gryvia_common.kube.client import Kube
-from gryvia_common.kube.objects import Json, metadata
+from gryvia_common.kube.objects import Json, annotations_of, metadata
 from gryvia_common.kube.resources import CONFIG_MAPS, GROUP
 
 POLL_SECONDS = 0.5
@@ -105,9 +105,7 @@ async def promote(
     async with session.kube() as kube:
         obj = await edit(kube, MODEL_REGISTRY, session.place, entry, change)
         print(f"model {entry}: stage {to}", flush=True)
-        if wait:
-            await _until_seen(kube, session, obj)
-    return 0
+        return await _until_acted_on(kube, session, obj, to) if wait else 0
 
 
 @verb(CLUSTER, NAMESPACE)
@@ -245,23 +243,30 @@ def _say_then(session: Session, family: Family, moment: datetime) -> int:
     return 0 if term else 1
 
 
-async def _until_seen(kube: Kube, session: Session, changed: Json) -> None:
-    """Until the status speaks of this spec."""
+async def _until_acted_on(kube: Kube, session: Session, changed: Json, to: str) -> int:
+    """Until the status speaks of this spec and has the entry where it was sent, or says why not; the exit code."""
     name, generation = metadata(changed)["name"], metadata(changed)["generation"]
     while True:
         obj = await read(kube, MODEL_REGISTRY, session.place, name)
         if (obj.get("status") or {}).get("observedGeneration", 0) >= generation:
-            print(f"model {name}: {condition_line(obj, 'InProduction') or stage_of(obj)}")
-            return
+            for type in ("SpecValid", "FamilyRecord"):
+                if condition(obj, type).get("status") == "False":
+                    print(f"model {name}: {condition(obj, type).get('message')}")
+                    return 1
+            found = condition(obj, "InProduction")
+            if to == Target.STAGING or (found.get("status") == "True") is (to == Target.PRODUCTION):
+                print(f"model {name}: {found.get('message') or stage_of(obj)}")
+                return 0
         await asyncio.sleep(POLL_SECONDS)
 
 
 async def _until_rolled_back(kube: Kube, session: Session, entry: str) -> int:
-    """The registry takes the annotation off when it is done, or has refused."""
+    """The registry takes the annotation off when it is done (the stage is archived in the same write), or has refused."""
     while True:
         obj = await read(kube, MODEL_REGISTRY, session.place, entry)
-        if ROLLBACK not in (metadata(obj).get("annotations") or {}):
-            print(f"model {entry}: {condition_line(obj, 'RolledBack') or stage_of(obj)}")
+        seen = (obj.get("status") or {}).get("observedGeneration", 0) >= metadata(obj)["generation"]
+        if seen and ROLLBACK not in annotations_of(obj):
+            print(f"model {entry}: {condition(obj, 'RolledBack').get('message') or stage_of(obj)}")
             return 0 if stage_of(obj) != "production" else 1
         await asyncio.sleep(POLL_SECONDS)
 

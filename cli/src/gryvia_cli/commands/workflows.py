@@ -20,13 +20,16 @@ from gryvia_cli.pipeline import StepView
 from gryvia_cli.session import Session
 from gryvia_cli.verb import CLUSTER, NAMESPACE, OUTPUT, verb
 from gryvia_cli.workflow_graph import dot, drawn, mermaid
+from gryvia_cli.workflow_runs import all_runs, with_run
 from gryvia_cli.workflow_text import (
+    RUN_HEADERS,
     STEP_HEADERS,
     changes,
     has_ended,
     headline,
     output_lines,
     phase_of,
+    run_row,
     run_succeeded,
     step_rows,
     steps_of,
@@ -52,6 +55,9 @@ WaitOption = Annotated[
         "--wait", "--watch", "-w", help="Print each change until the run has ended; exit code 1 unless it succeeds."
     ),
 ]
+RunOption = Annotated[
+    int | None, typer.Option("--run", min=0, help="An earlier run of a schedule; `gryvia workflows runs` lists them.")
+]
 CommentOption = Annotated[str, typer.Option("--comment", help="Why; it is kept with the answer.")]
 
 
@@ -70,10 +76,15 @@ async def list_workflows(session: Session, all_namespaces: AllNamespaces = False
 
 
 @verb(CLUSTER, NAMESPACE, OUTPUT)
-async def get_workflow(session: Session, name: WorkflowName, wait: WaitOption = False) -> int:
+async def get_workflow(session: Session, name: WorkflowName, run: RunOption = None, wait: WaitOption = False) -> int:
     """Show a workflow's run: its steps, how long they took, why they failed, what they handed on."""
+    if wait and run is not None:
+        raise Terminal("--wait is for the current run; leave out --run", reason="Usage")
     async with session.kube() as kube:
-        obj = await (_until_ended(kube, session, name) if wait else read(kube, WORKFLOW, session.place, name))
+        if wait:
+            obj = await _until_ended(kube, session, name)
+        else:
+            obj = await with_run(kube, session.place, name, run)
     metadata(obj).pop("managedFields", None)
     if session.output in (Output.JSON, Output.YAML):
         print_value(obj, session.output)
@@ -82,10 +93,26 @@ async def get_workflow(session: Session, name: WorkflowName, wait: WaitOption = 
     return 0 if not wait or run_succeeded(obj.get("status") or {}) else 1
 
 
+@verb(CLUSTER, NAMESPACE, OUTPUT)
+async def runs(session: Session, name: WorkflowName) -> int:
+    """List the runs of a scheduled workflow that are kept, newest first."""
+    async with session.kube() as kube:
+        found = await all_runs(kube, session.place, name)
+    if session.output in (Output.JSON, Output.YAML):
+        print_value([obj["status"] for obj in found], session.output)
+    elif not found:
+        print(f"Workflow {name} has not run yet.")
+    else:
+        now = datetime.now(UTC)
+        print_table(console(color=session.color), RUN_HEADERS, [run_row(obj, now) for obj in found])
+    return 0
+
+
 @verb(CLUSTER, NAMESPACE)
 async def graph(
     session: Session,
     name: Annotated[str | None, typer.Argument(help="Name of the workflow; none with --file.")] = None,
+    run: RunOption = None,
     file: Annotated[
         Path | None, typer.Option("--file", "-f", help="Draw what a manifest says, without a cluster.")
     ] = None,
@@ -96,7 +123,7 @@ async def graph(
         raise Terminal("graph needs either the name of a workflow or a manifest with --file", reason="Usage")
     if file is None:
         async with session.kube() as kube:
-            found = [await read(kube, WORKFLOW, session.place, name or "")]
+            found = [await with_run(kube, session.place, name or "", run)]
     else:
         found = _of_file(file)
     for obj in found:
@@ -277,6 +304,7 @@ def _show(session: Session, obj: Json) -> None:
 
 workflows.command("list")(list_workflows)
 workflows.command("get")(get_workflow)
+workflows.command()(runs)
 workflows.command()(graph)
 workflows.command()(retry)
 workflows.command()(approve)
