@@ -3,8 +3,9 @@
     being deleted   held while a service needs it; then the record forgets it, then the finalizer goes
     otherwise       the record changes by what the entry asks for; the stages follow the record; the status tells of both
 
-What an entry asks for counts only once its status was written for the same generation: that write carries the resourceVersion, so
-it proves that the entry was seen as it is. The status tells what the record says, never what is about to be written.
+What an entry asks for counts only once conditions were written for the same generation: that write carries the
+resourceVersion, so it proves that the entry was seen as it is. status.observedGeneration follows when what the spec asks for is
+done. The status tells what the record says, never what is about to be written.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from gryvia_common.kinds.conditions import set_condition
-from gryvia_common.kinds.families import Family, ParseFamily, record_manifest
+from gryvia_common.kinds.families import ParseFamily, record_manifest
 from gryvia_common.kinds.modelregistry import MODEL_REGISTRY, GryviaModelRegistryStatus
 from gryvia_common.kube.objects import Json, is_deleting
 from gryvia_common.kube.resources import CONFIG_MAPS
@@ -24,7 +25,7 @@ from gryvia_registry.entry import Entry
 from gryvia_registry.guard import guard, guarded
 from gryvia_registry.rollback import REQUESTED
 from gryvia_registry.standing import Standing, read
-from gryvia_registry.status import Findings, in_production, status_of
+from gryvia_registry.status import Findings, in_production, proven, status_of
 from gryvia_registry.validation import problems, without_effect
 
 
@@ -35,8 +36,13 @@ def decide(entry: Entry, world: World, now: datetime, *, parse: ParseFamily) -> 
     wrong = "; ".join(problems(entry))
     judgement = None if wrong or standing.unreadable else moves.judged(standing)
     back = None if wrong or standing.unreadable or standing.demoted else rollback.wanted(standing)
+    believed = not standing.unreadable
+    family = moves.next_family(standing, judgement, back, valid=not wrong) if believed else standing.family
+    changed = family != standing.family
+    stages = moves.stage_patches(standing) if believed and not changed else ()
     found = Findings(
         serving=serving.mirror(entry, world, in_production=in_production(standing)),
+        pending=changed or bool(stages),
         judgement=judgement,
         back=back,
         wrong=wrong,
@@ -45,10 +51,7 @@ def decide(entry: Entry, world: World, now: datetime, *, parse: ParseFamily) -> 
     status = status_of(standing, found)
     needed = bool(serving.serving_names(entry, world)) or (standing.holds and entry.spec.auto_serve)
     metadata = guard(entry.raw, wanted=needed)
-    family = standing.family
-    if entry.status.observed_generation == entry.generation and not standing.unreadable:
-        family = moves.next_family(standing, judgement, back, valid=not wrong)
-    changed = family != standing.family
+    changed = changed and proven(standing)
     if changed and standing.record is not None:
         return _told(standing, status, Plan(patch=moves.record_patch(standing, family), actions=standing.looks()))
     if back is not None and back.refused and entry.status == status and REQUESTED in entry.annotations:
@@ -57,8 +60,8 @@ def decide(entry: Entry, world: World, now: datetime, *, parse: ParseFamily) -> 
         standing,
         status,
         Plan(
-            apply=_record(standing, family) if changed else (),
-            patch=() if standing.unreadable else moves.stage_patches(standing),
+            apply=_record(standing) if changed else (),
+            patch=stages,
             actions=standing.looks(),
             metadata=metadata,
         ),
@@ -91,7 +94,7 @@ def _told(standing: Standing, status: GryviaModelRegistryStatus, plan: Plan) -> 
     )
 
 
-def _record(standing: Standing, family: Family) -> tuple[Apply, ...]:
+def _record(standing: Standing) -> tuple[Apply, ...]:
     """The first of a family to ask for something makes its record, empty: what is asked for is a change of it."""
     manifest = record_manifest(standing.entry.spec.model_name, standing.entry.namespace)
     return (Apply(CONFIG_MAPS, manifest, owned=False),)

@@ -33,14 +33,22 @@ ENDED = (changes.REPLACED, changes.ROLLED_BACK, changes.RELEASED, changes.DELETE
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What a pass found out. `wrong`: about the spec; `held`: the services for which a deletion waits."""
+    """What a pass found out. `wrong`: about the spec; `held`: the services for which a deletion waits; `pending`: what the spec
+    asks for is still to be done, in the record or in a stage."""
 
     serving: Serving
+    pending: bool = False
     judgement: Judgement | None = None
     back: Rollback | None = None
     wrong: str = ""
     ignored: str = ""
     held: tuple[str, ...] = ()
+
+
+def proven(standing: Standing) -> bool:
+    """Whether the status was written for this generation: that write carried the resourceVersion, so the entry is seen as it is."""
+    said = find_condition(standing.entry.status.conditions, "ModelRegistered")
+    return said is not None and said.observed_generation == standing.entry.generation
 
 
 def in_production(standing: Standing) -> bool:
@@ -61,7 +69,7 @@ def status_of(standing: Standing, found: Findings) -> GryviaModelRegistryStatus:
         "phase": phase,
         "message": message or None,
         "conditions": conditions,
-        "observed_generation": entry.generation,
+        "observed_generation": before.observed_generation if found.pending else entry.generation,
         "registered_at": before.registered_at or timestamp(standing.now),
         "inference_service_name": serving.fields.get("inference_service_name"),
         "serving_endpoint": serving.fields.get("serving_endpoint"),
