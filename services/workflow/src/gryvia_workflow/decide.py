@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from gryvia_common.kinds.conditions import parse_timestamp, timestamp
+from gryvia_common.kinds.conditions import timestamp
 from gryvia_common.kinds.workflow import StepType, WorkflowPhase
 from gryvia_common.kube.objects import Json, is_deleting, uid_of
 from gryvia_common.runtime.plan import Delete, Plan, Record
@@ -95,14 +95,12 @@ def _between(workflow: Workflow, checked: Checked, run: Run, world: World, now: 
     return Plan(status=status, metadata=_without(_answered(workflow, run)), again_at=found.next)
 
 
-def _due(workflow: Workflow, now: datetime) -> Due:
-    status = workflow.status
-    since = workflow.created_at
-    if status.phase in ("Succeeded", "Failed") and status.completion_time:
-        # It got its schedule after it had ended: times from before that were never meant.
-        since = max(since, parse_timestamp(status.completion_time))
-    edited = status.observed_generation is not None and status.observed_generation != workflow.generation
-    return due(workflow.spec, status, since, now, running=False, edited=edited)
+def _due(workflow: Workflow, now: datetime, *, running: bool = False) -> Due:
+    return due(workflow.spec, workflow.status, workflow.created_at, now, running=running, edited=_edited(workflow))
+
+
+def _edited(workflow: Workflow) -> bool:
+    return workflow.status.observed_generation not in (None, workflow.generation)
 
 
 def _begin(
@@ -126,7 +124,9 @@ def _go_on(workflow: Workflow, checked: Checked, run: Run, world: World, now: da
     engine = _engine(workflow, checked, run, world, now, tools)
     engine.effects.delete += _removed(workflow, world)
     engine.go()
-    return _plan(workflow, checked, run, engine, now)
+    # An edit of the schedule counts from when it is seen, also in a run: afterwards nobody would know of it.
+    edited = workflow.spec.schedule is not None and _edited(workflow)
+    return _plan(workflow, checked, run, engine, now, _due(workflow, now, running=True) if edited else None)
 
 
 def _engine(workflow: Workflow, checked: Checked, run: Run, world: World, now: datetime, tools: Tools) -> Engine:
