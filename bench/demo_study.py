@@ -4,20 +4,21 @@ demo-study: seconds from apply to Succeeded. demo-accuracy: the best trial's val
 platform-memory: resident MB of the platform's process and all it started (nats-server, the launcher of pods) after the study, when
 the users' pods have ended. A page that two processes share counts twice.
 
-    python bench/demo_study.py
+    python -m bench.demo_study
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from pathlib import Path
 
+from bench.programs import resident
+from bench.results import Line, line, show
 from gryvia_cli.demonstration import EXAMPLES, apply_study
 from gryvia_cli.manifests import read_manifests
 from gryvia_cli.platform.crds import connected
@@ -34,18 +35,18 @@ GIVE_UP_SECONDS = 600.0
 ENDED = ("Succeeded", "Failed")
 
 
-def run() -> Iterable[dict[str, object]]:
+def run(wanted: Set[str] = frozenset(NAMES)) -> Iterable[Line]:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / ".gryvia"
         command = [sys.executable, "-m", "gryvia_cli", "up", "--folder", str(place)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             try:
-                for line in process.stdout:
-                    if "The platform is up" in line:
+                for text in process.stdout:
+                    if "The platform is up" in text:
                         break
                 seconds, tuner = asyncio.run(_study(place / "kubeconfig"))
-                memory = sum(_resident(pid) for pid in (process.pid, *_descendants(process.pid)))
+                memory = sum(resident(pid) for pid in (process.pid, *_descendants(process.pid)))
             finally:
                 process.terminate()
                 process.stdout.read()
@@ -53,9 +54,9 @@ def run() -> Iterable[dict[str, object]]:
     state = tuner["status"]
     assert state["phase"] == "Succeeded", state.get("message")
     accuracy = state["bestTrial"]["metricValue"]
-    yield _line("demo-study", round(seconds, 1), "s", STUDY_GOAL, seconds <= STUDY_GOAL)
-    yield _line("demo-accuracy", accuracy, "validation accuracy", ACCURACY_GOAL, accuracy > ACCURACY_GOAL)
-    yield _line("platform-memory", round(memory, 1), "MB", MEMORY_GOAL, memory <= MEMORY_GOAL)
+    yield line("demo-study", seconds, "s", STUDY_GOAL, digits=1)
+    yield line("demo-accuracy", accuracy, "validation accuracy", ACCURACY_GOAL, digits=4, least=True)
+    yield line("platform-memory", memory, "MB", MEMORY_GOAL, digits=1)
 
 
 async def _study(kubeconfig: Path) -> tuple[float, Json]:
@@ -79,15 +80,5 @@ def _descendants(pid: int) -> list[int]:
     return found
 
 
-def _resident(pid: int) -> float:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:")) * 1024 / 1e6
-
-
-def _line(bench: str, value: float, unit: str, goal: float, holds: bool) -> dict[str, object]:
-    return {"bench": bench, "value": value, "unit": unit, "goal": goal, "holds": holds}
-
-
 if __name__ == "__main__":
-    for result in run():
-        print(json.dumps(result), flush=True)
+    sys.exit(not show(run()))

@@ -1,33 +1,38 @@
 """How long from a change of an object until a service's pass about it begins, on the whole way: API server, bridge, NATS, service.
 
 change-to-pass: p50 and p99 at 50 changes a second, from the moment the change is sent to the API server (its own write is in
-it) to the first line of decide. live-edit: the same for an edit that meets the start-up passes of ten thousand objects, from its
-publication on the bus. API server, bridge and NATS are processes of their own; the service runs here, so that one clock counts.
+it) to the first line of decide, on both clusters. live-edit: the same for an edit that meets the start-up passes of ten thousand
+objects, from its publication on the bus. API server, bridge and NATS are processes of their own; the service runs here, so that
+one clock counts.
+
+    python -m bench.latency
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import statistics
 import sys
 import tempfile
 import time
-from asyncio.subprocess import DEVNULL
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Set
 from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
 
 import orjson
 
+from bench.clusters import Cluster, on_each
+from bench.results import Line, line, show
+from bench.services import services
 from gryvia_cli.nats_server import NatsServer
-from gryvia_cli.platform.crds import connected, install_crds
+from gryvia_cli.platform.crds import connected
 from gryvia_common.bus.connection import Bus, BusSettings
 from gryvia_common.bus.objects import object_headers
 from gryvia_common.bus.subjects import object_subject, partition_of, sync_subject
 from gryvia_common.clock import SystemClock
 from gryvia_common.kinds.aijob import AI_JOB, GryviaAIJobSpec, GryviaAIJobStatus
+from gryvia_common.kube.client import Kube
 from gryvia_common.kube.config import KubeSettings
 from gryvia_common.kube.objects import Json
 from gryvia_common.runtime.controller import Controller
@@ -37,7 +42,8 @@ from gryvia_common.runtime.settings import ProcessSettings
 from gryvia_common.runtime.world import Object, World
 
 NAMES = ("change-to-pass", "live-edit")
-CHANGES, RATE = 500, 50.0
+CHANGES, RATE, WARM = 500, 50.0, 50
+EDITED = 50
 OBJECTS = 10_000
 P50_GOAL, P99_GOAL, EDIT_GOAL = 5.0, 25.0, 100.0
 
@@ -65,19 +71,6 @@ def manifest(number: int) -> Json:
 
 
 @asynccontextmanager
-async def program(*command: str, **environment: str) -> AsyncIterator[None]:
-    """Ended with the block."""
-    started = await asyncio.create_subprocess_exec(
-        sys.executable, *command, env={"PATH": "/usr/bin:/bin", **environment}, stdout=DEVNULL, stderr=DEVNULL
-    )
-    try:
-        yield
-    finally:
-        started.terminate()
-        await started.wait()
-
-
-@asynccontextmanager
 async def service(seen: Seen, kube: KubeSettings, nats: str) -> AsyncIterator[None]:
     settings = ProcessSettings(kube=kube, nats=BusSettings(url=nats), replica="bench")
     task = asyncio.create_task(run_service(Service("bench", (controller(seen),)), settings, SystemClock()))
@@ -88,61 +81,67 @@ async def service(seen: Seen, kube: KubeSettings, nats: str) -> AsyncIterator[No
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def change_to_pass() -> list[float]:
-    """Milliseconds of each change."""
-    sent: dict[str, float] = {}
-    took: list[float] = []
+class Edits:
+    """Marked changes, each with the milliseconds from its sending to the pass that saw it. A change that was overtaken by the next
+    one of its object has no pass of its own and does not count."""
 
-    def seen(job: Job) -> None:
-        at = sent.pop((job.spec.args or [""])[0], None)
+    def __init__(self) -> None:
+        self.took: list[float] = []
+        self.passes = 0
+        self._sent: dict[str, float] = {}
+        self._arrived = asyncio.Event()
+
+    def mark(self, mark: str) -> str:
+        self._sent[mark] = time.perf_counter()
+        return mark
+
+    def seen(self, job: Job) -> None:
+        self.passes += 1
+        at = self._sent.pop((job.spec.args or [""])[0], None)
         if at is not None:
-            took.append((time.perf_counter() - at) * 1000)
+            self.took.append((time.perf_counter() - at) * 1000)
+            self._arrived.set()
 
-    with tempfile.TemporaryDirectory() as name:
-        folder, nats = Path(name), NatsServer(Path(name) / "nats")
-        await nats.start(supervise=False)
-        kubeconfig = folder / "kubeconfig"
-        cluster = (
-            "-m",
-            "gryvia_devcluster",
-            "--data",
-            f"{folder}/cluster",
-            "--kubeconfig",
-            f"{kubeconfig}",
-            "--no-node",
-        )
-        environment = {"GRYVIA_KUBE_KUBECONFIG": f"{kubeconfig}", "GRYVIA_NATS_URL": nats.url, "HOME": name}
-        async with program(*cluster):
-            while not kubeconfig.exists() or not kubeconfig.read_text().endswith("\n"):
+    async def arrive(self, count: int) -> None:
+        """So many have been seen."""
+        while len(self.took) < count:
+            self._arrived.clear()
+            await self._arrived.wait()
+
+
+async def change_to_pass(cluster: Cluster, folder: Path) -> list[Line]:
+    edits = Edits()
+    settings = KubeSettings(kubeconfig=cluster.kubeconfig)
+    async with (
+        connected(settings, SystemClock()) as kube,
+        services(cluster, kube, folder, ("bridge",)) as ours,
+        service(edits.seen, settings, ours.nats_url),
+    ):
+        for number in range(EDITED):
+            await kube.create(AI_JOB.resource, manifest(number))
+        async with asyncio.timeout(60):
+            while not edits.passes:
                 await asyncio.sleep(0.02)
-            settings = KubeSettings(kubeconfig=kubeconfig)
-            async with connected(settings, SystemClock()) as kube:
-                await install_crds(kube, SystemClock())
-                async with program("-m", "gryvia_bridge", **environment), service(seen, settings, nats.url):
-                    for number in range(50):
-                        await kube.create(AI_JOB.resource, manifest(number))
-                    warm = asyncio.get_running_loop().time() + 10
-                    number = 0
-                    while len(took) < 20 and asyncio.get_running_loop().time() < warm:
-                        number += 1
-                        await _edit(kube, number, sent)
-                        await asyncio.sleep(0.05)
-                    await asyncio.sleep(0.5)
-                    took.clear()
-                    sent.clear()
-                    for change in range(CHANGES):
-                        next_at = asyncio.get_running_loop().time() + 1 / RATE
-                        await _edit(kube, number + 1 + change, sent)
-                        await asyncio.sleep(max(next_at - asyncio.get_running_loop().time(), 0))
-                    await asyncio.sleep(0.5)
-        await nats.stop()
-    return took
+            for number in range(WARM):
+                await _edit(kube, edits, number)
+                await edits.arrive(number + 1)
+            edits.took.clear()
+            for number in range(CHANGES):
+                next_at = asyncio.get_running_loop().time() + 1 / RATE
+                await _edit(kube, edits, WARM + number)
+                await asyncio.sleep(max(next_at - asyncio.get_running_loop().time(), 0))
+            await edits.arrive(CHANGES)
+    where = {"changes": len(edits.took), "cluster": cluster.name}
+    shares = statistics.quantiles(edits.took, n=100)
+    return [
+        line(NAMES[0], shares[share - 1], f"ms (p{share})", goal, where)
+        for share, goal in ((50, P50_GOAL), (99, P99_GOAL))
+    ]
 
 
-async def _edit(kube: object, number: int, sent: dict[str, float]) -> None:
-    mark = f"{number}"
-    sent[mark] = time.perf_counter()
-    await kube.patch(AI_JOB.resource, "default", f"job-{number % 50:05}", {"spec": {"args": [mark]}})  # type: ignore[attr-defined]
+async def _edit(kube: Kube, edits: Edits, number: int) -> None:
+    body = {"spec": {"args": [edits.mark(f"{number}")]}}
+    await kube.patch(AI_JOB.resource, "default", f"job-{number % EDITED:05}", body)
 
 
 async def publish(bus: Bus, obj: Json, version: int) -> None:
@@ -161,17 +160,7 @@ def stored(number: int) -> Json:
 
 async def live_edit(objects: int = OBJECTS) -> list[float]:
     """Milliseconds from publication to pass of edits that meet the start-up passes."""
-    passes = 0
-    took: list[float] = []
-    sent: dict[str, float] = {}
-
-    def seen(job: Job) -> None:
-        nonlocal passes
-        passes += 1
-        at = sent.pop((job.spec.args or [""])[0], None)
-        if at is not None:
-            took.append((time.perf_counter() - at) * 1000)
-
+    edits = Edits()
     with tempfile.TemporaryDirectory() as name:
         nats = NatsServer(Path(name) / "nats")
         await nats.start(supervise=False)
@@ -184,23 +173,22 @@ async def live_edit(objects: int = OBJECTS) -> list[float]:
             await bus.publish(sync_subject(AI_JOB.plural), b"", marker)
             kubeconfig = Path(name) / "kubeconfig"
             kubeconfig.write_text(NOBODY)
-            async with service(seen, KubeSettings(kubeconfig=kubeconfig), nats.url):
-                while not passes:
+            async with service(edits.seen, KubeSettings(kubeconfig=kubeconfig), nats.url):
+                while not edits.passes:
                     await asyncio.sleep(0.001)
-                edits = 0
-                while passes < objects * 0.9:
-                    obj = stored(objects - 1 - edits)
-                    mark = f"edit-{edits}"
-                    obj["spec"]["args"] = [mark]
-                    sent[mark] = time.perf_counter()
-                    await publish(bus, obj, objects + 1 + edits)
-                    edits += 1
+                sent = 0
+                while edits.passes < objects * 0.9:
+                    obj = stored(objects - 1 - sent)
+                    obj["spec"]["args"] = [edits.mark(f"edit-{sent}")]
+                    await publish(bus, obj, objects + 1 + sent)
+                    sent += 1
                     await asyncio.sleep(0.02)
-                await asyncio.sleep(1.0)
+                async with asyncio.timeout(60):
+                    await edits.arrive(sent)
         finally:
             await bus.close()
             await nats.stop()
-    return took
+    return edits.took
 
 
 NOBODY = """apiVersion: v1
@@ -212,19 +200,13 @@ users: [{name: none, user: {}}]
 """
 
 
-def run() -> Iterable[dict[str, object]]:
-    took = sorted(asyncio.run(change_to_pass()))
-    for share, goal in ((50, P50_GOAL), (99, P99_GOAL)):
-        value = statistics.quantiles(took, n=100)[share - 1]
-        yield _line("change-to-pass", value, f"ms (p{share})", goal, changes=len(took))
-    edits = asyncio.run(live_edit())
-    yield _line("live-edit", max(edits), "ms (slowest)", EDIT_GOAL, edits=len(edits))
-
-
-def _line(bench: str, value: float, unit: str, goal: float, **more: object) -> dict[str, object]:
-    return {"bench": bench, "value": round(value, 2), "unit": unit, "goal": goal, "holds": value <= goal, **more}
+def run(wanted: Set[str] = frozenset(NAMES)) -> Iterable[Line]:
+    if "change-to-pass" in wanted:
+        yield from on_each(change_to_pass)
+    if "live-edit" in wanted:
+        took = asyncio.run(live_edit())
+        yield line("live-edit", max(took), "ms (slowest)", EDIT_GOAL, {"edits": len(took)})
 
 
 if __name__ == "__main__":
-    for line in run():
-        print(json.dumps(line), flush=True)
+    sys.exit(not show(run()))

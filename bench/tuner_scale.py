@@ -5,23 +5,23 @@ built from the history each time as a pass of the service does.
 tuner-object-size: the largest the tuner object ever is in a life of 20,000 trials, 32 at a time, run by the service's own decide
 function against a dictionary; also the writes of the archive, and the time of a pass at the end.
 
-    python bench/tuner_scale.py [trials]
+    python -m bench.tuner_scale [trials]
 """
 
 from __future__ import annotations
 
 import copy
-import json
 import math
 import statistics
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import orjson
 
+from bench.results import Line, line, show
 from gryvia_common.kinds.aijob import AI_JOB
 from gryvia_common.kinds.autotuner import AUTO_TUNER
 from gryvia_common.kinds.trials import history
@@ -50,12 +50,14 @@ PARAMETERS: list[Json] = [
 ]
 
 
-def run(trials: int = TRIALS) -> Iterable[Json]:
-    yield _suggest()
-    yield from _large_study(trials)
+def run(wanted: Set[str] = frozenset(NAMES), trials: int = TRIALS) -> Iterable[Line]:
+    if "tuner-suggest" in wanted:
+        yield _suggest()
+    if wanted - {"tuner-suggest"}:
+        yield from _large_study(trials)
 
 
-def _suggest() -> Json:
+def _suggest() -> Line:
     space = Space(tuple(_parameter(one).dimension() for one in PARAMETERS))
     rng = np.random.default_rng(1)
     points = list(dict.fromkeys(space.draw(rng) for _ in range(1000)))
@@ -68,40 +70,29 @@ def _suggest() -> Json:
         assert point is not None
         tried.add(point)
         known.append(Known(point, _loss(space.parameters(point))))
-    value = round(statistics.median(times), 2)
-    return {
-        "bench": "tuner-suggest",
-        "value": value,
-        "unit": "ms a suggestion at 1,000 trials",
-        "goal": SUGGEST_GOAL,
-        "holds": value < SUGGEST_GOAL,
-    }
+    return line("tuner-suggest", statistics.median(times), "ms a suggestion at 1,000 trials", SUGGEST_GOAL)
 
 
-def _large_study(trials: int) -> Iterable[Json]:
+def _large_study(trials: int) -> Iterable[Line]:
     life = _Life(trials)
     while life.phase != "Succeeded":
         life.work()
     found = history(life.raw, life.config_maps.values())
     assert len({trial.name for trial in found}) == len(found) == trials
-    yield _line("tuner-object-size", life.largest, "bytes at most", SIZE_GOAL)
-    yield _line(
+    yield line("tuner-object-size", life.largest, "bytes at most", SIZE_GOAL)
+    yield line(
         "tuner-archive-size",
         max((len(orjson.dumps(one)) for one in life.config_maps.values()), default=0),
         "bytes a ConfigMap at most",
         1_000_000,
     )
-    yield _line("tuner-archive-writes", round(life.archive_writes * 100 / trials, 2), "writes in 100 trials", 1.5)
-    yield _line(
+    yield line("tuner-archive-writes", round(life.archive_writes * 100 / trials, 2), "writes in 100 trials", 1.5)
+    yield line(
         "tuner-pass",
         round(statistics.median(life.times[-10:]) * 1000, 1),
         "ms a pass at the end, 32 launches in it",
         2000,
     )
-
-
-def _line(bench: str, value: float, unit: str, goal: float) -> Json:
-    return {"bench": bench, "value": value, "unit": unit, "goal": goal, "holds": value <= goal}
 
 
 def _parameter(one: Json) -> Parameter:
@@ -169,5 +160,4 @@ class _Life:
 
 
 if __name__ == "__main__":
-    for line in run(int(sys.argv[1]) if len(sys.argv) > 1 else TRIALS):
-        print(json.dumps(line), flush=True)
+    sys.exit(not show(run(trials=int(sys.argv[1]) if len(sys.argv) > 1 else TRIALS)))

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from bench import __main__ as entry
 
 BENCH = Path(__file__).parents[2] / "bench"
 MEASURE = """
 NAMES = ({names})
-def run():
+def run(wanted):
+    assert wanted
     yield from ({lines},)
 """
-
-
-def entry() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("bench_entry", BENCH / "__main__.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture
@@ -40,7 +31,7 @@ def measures(tmp_path: Path) -> Path:
 def test_every_measure_is_a_line_and_one_that_does_not_hold_is_exit_code_1(
     measures: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert entry().main([], measures) == 1
+    assert entry.main([], measures) == 1
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["bench"] for line in lines] == ["a", "b", "c"]
     assert set(lines[0]) == {"bench", "value", "unit", "goal", "holds"}
@@ -48,18 +39,34 @@ def test_every_measure_is_a_line_and_one_that_does_not_hold_is_exit_code_1(
 
 def test_a_name_runs_what_prints_it_and_prints_only_that(measures: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (measures / "slow.py").write_text("NAMES = ('c',)\nraise RuntimeError('not asked for')\n")
-    assert entry().main(["b"], measures) == 0
+    (measures / "beside.py").write_text("raise RuntimeError('no measure')\n")
+    assert entry.main(["b"], measures) == 0
     assert [json.loads(line)["bench"] for line in capsys.readouterr().out.splitlines()] == ["b"]
 
 
 def test_an_unknown_name_is_one_sentence_with_the_names_there_are(
     measures: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert entry().main(["d"], measures) == 2
+    assert entry.main(["d"], measures) == 2
     assert capsys.readouterr().err == "bench: no measure is called 'd'; there are a, b, c\n"
 
 
+def test_a_measure_is_told_which_of_its_names_is_wanted(measures: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    echo = "NAMES = ('d', 'e')\ndef run(wanted):\n    yield from ({'bench': name, 'holds': True} for name in wanted)\n"
+    (measures / "echo.py").write_text(echo)
+    assert entry.main(["e"], measures) == 0
+    assert json.loads(capsys.readouterr().out)["bench"] == "e"
+
+
+def test_a_measure_without_names_is_an_error(measures: Path) -> None:
+    (measures / "nameless.py").write_text("def run(wanted):\n    return []\n")
+    with pytest.raises(ValueError, match=r"nameless\.py has no NAMES"):
+        entry.measures(measures)
+
+
 def test_every_measure_of_the_project_declares_its_names() -> None:
-    names = [name for path in BENCH.glob("*.py") if path.stem != "__main__" for name in entry().names_of(path)]
-    assert {"platform-ready", "platform-memory", "demo-study", "tuner-regret", "bridge-memory"} <= set(names)
+    names = [name for found in entry.measures().values() for name in found]
+    assert {"platform-ready", "platform-memory", "demo-study", "tuner-regret", "bridge-memory", "quiet-writes"} <= set(
+        names
+    )
     assert len(names) == len(set(names))
