@@ -19,7 +19,7 @@ from pathlib import Path
 
 from bench.programs import resident
 from bench.results import Line, line, show
-from gryvia_cli.demonstration import EXAMPLES, apply_study
+from gryvia_cli.demonstration import EXAMPLES, apply_example
 from gryvia_cli.manifests import read_manifests
 from gryvia_cli.platform.crds import connected
 from gryvia_common.clock import SystemClock
@@ -62,7 +62,7 @@ def run(wanted: Set[str] = frozenset(NAMES)) -> Iterable[Line]:
 async def _study(kubeconfig: Path) -> tuple[float, Json]:
     async with connected(KubeSettings(kubeconfig=kubeconfig), SystemClock()) as kube:
         began = time.monotonic()
-        tuner = await apply_study(kube, read_manifests(EXAMPLES / "hyperparameter-tuning.yaml"))
+        tuner = await apply_example(kube, read_manifests(EXAMPLES / "hyperparameter-tuning.yaml"))
         namespace, name = metadata(tuner)["namespace"], metadata(tuner)["name"]
         while (tuner.get("status") or {}).get("phase") not in ENDED:
             assert time.monotonic() - began < GIVE_UP_SECONDS, "the study does not end"

@@ -38,11 +38,33 @@ spec:
 """
 
 
+PIPELINE = """
+apiVersion: gryvia.io/v1alpha1
+kind: GryviaWorkflow
+metadata: {{name: small}}
+spec:
+  steps:
+    - name: train
+      script: {{image: "python:3.11-slim", command: [python, -c], args: ["import gryvia; gryvia.outputs(score={score})"]}}
+    - name: register
+      type: register
+      dependsOn: [train]
+      register:
+        name: small-v1
+        modelName: small
+        version: "1"
+        artifacts: {{s3Path: "s3://models/small"}}
+        metadata: {{score: "{{{{steps.train.outputs.score}}}}"}}
+        promotionPolicy: {{metric: score, threshold: "0.5"}}
+"""
+
+
 @pytest.fixture
 def studies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Small ones in place of the demo's own."""
+    """Small ones in place of the demo's own, and a small pipeline."""
     folder = tmp_path / "examples" / "ml-workflow"
     folder.mkdir(parents=True)
+    (folder / demonstration.PIPELINE).write_text(PIPELINE.format(score="0.75"))
     monkeypatch.setattr(demonstration, "EXAMPLES", folder)
     return folder
 
@@ -71,6 +93,27 @@ def test_it_shows_progress_the_trials_the_stopped_ones_and_the_best(tmp_path: Pa
     assert sorted(trials) == ["1", "2", "3", "4", "5"], early
     assert "best score 1.0000 with x=" in output
     assert "The platform is up" not in output
+    pipeline = output[output.index("small  applied from examples/ml-workflow/training-pipeline.yaml") :]
+    said = [line.split(maxsplit=2)[1:] for line in pipeline.splitlines() if re.match(r"\d\d:\d\d:\d\d ", line)]
+    assert ["workflow.step", "small step=train phase=Running child=small-train"] in said
+    kinds = [kind for kind, _ in said]
+    assert kinds[0] == "workflow.started"
+    assert {"workflow.step", "workflow.succeeded", "model.registered", "model.promoted"} <= set(kinds)
+    assert re.search(r"^✓ +register +Succeeded", pipeline, re.MULTILINE)
+    assert "small: Succeeded, 2 of 2 steps" in pipeline
+    assert pipeline.splitlines()[-1].startswith(
+        "model small version 1: production (Promoted by its policy, score 0.75)"
+    )
+
+
+def test_a_model_that_is_not_good_enough_is_shown_as_it_is(tmp_path: Path, studies: Path) -> None:
+    for file in demonstration.STUDIES:
+        (studies / file).write_text(STUDY.format(name="quick", algorithm="random", score="1").replace("0.25", "0"))
+    (studies / demonstration.PIPELINE).write_text(PIPELINE.format(score="0.25"))
+    code, output = demo(tmp_path)
+    assert code == 0, output
+    assert output.splitlines()[-1].startswith("model small version 1: staging (Rejected by its policy, score 0.25)")
+    assert "model.promoted" not in output
 
 
 def test_a_study_that_fails_is_exit_code_1_and_says_why(tmp_path: Path, studies: Path) -> None:

@@ -1,7 +1,8 @@
-"""`gryvia demo`: the platform, real studies on it from their first to their best trial, and what came of them.
+"""`gryvia demo`: the platform, real studies on it from their first to their best trial, then a pipeline that ends with a model in
+production.
 
 Everything it does a user can do: it applies the example manifests through the API server and reads the objects back. With
---once it ends when the studies have; its exit code says whether every step succeeded.
+--once it ends when the pipeline has; its exit code says whether every step succeeded.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from gryvia_cli.commands.trials import progress_line, read_trials, trials_done
+from gryvia_cli.demo_pipeline import watch_pipeline
 from gryvia_cli.manifests import read_manifests
 from gryvia_cli.output import say, show
 from gryvia_cli.platform.crds import connected
@@ -26,13 +28,20 @@ from gryvia_common.clock import SystemClock
 from gryvia_common.errors import Terminal
 from gryvia_common.kinds.autotuner import AUTO_TUNER, Trial
 from gryvia_common.kinds.trials import trial_number
+from gryvia_common.kinds.workflow import WORKFLOW
 from gryvia_common.kube.client import Kube
 from gryvia_common.kube.objects import Json, metadata
-from gryvia_common.kube.resources import CONFIG_MAPS
+from gryvia_common.kube.resources import CONFIG_MAPS, PVCS
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "ml-workflow"
 STUDIES = ("hyperparameter-tuning.yaml", "asha.yaml")
-RESOURCES = {AUTO_TUNER.name: AUTO_TUNER.resource, CONFIG_MAPS.kind: CONFIG_MAPS}
+PIPELINE = "training-pipeline.yaml"
+RESOURCES = {
+    AUTO_TUNER.name: AUTO_TUNER.resource,
+    WORKFLOW.name: WORKFLOW.resource,
+    CONFIG_MAPS.kind: CONFIG_MAPS,
+    PVCS.kind: PVCS,
+}
 STUDY_SECONDS = 600.0
 POLL_SECONDS = 0.5
 
@@ -44,16 +53,16 @@ async def demonstrate(options: PlatformOptions, out: Console, *, once: bool) -> 
 
 
 async def _demonstrate(platform: Platform, out: Console, stop: asyncio.Event, *, once: bool) -> int:
-    studies = asyncio.create_task(run_studies(platform, out))
+    show = asyncio.create_task(_run(platform, out))
     stopped = asyncio.create_task(stop.wait())
     try:
-        await asyncio.wait((studies, stopped), return_when=asyncio.FIRST_COMPLETED)
-        if not studies.done():
-            studies.cancel()
-            await asyncio.gather(studies, return_exceptions=True)
-            out.print("stopped before the studies ended")
+        await asyncio.wait((show, stopped), return_when=asyncio.FIRST_COMPLETED)
+        if not show.done():
+            show.cancel()
+            await asyncio.gather(show, return_exceptions=True)
+            out.print("stopped before the demo ended")
             return INTERRUPTED
-        good = studies.result()
+        good = show.result()
         if not once:
             say_hello(out, platform)
             await stopped
@@ -63,32 +72,38 @@ async def _demonstrate(platform: Platform, out: Console, stop: asyncio.Event, *,
         stopped.cancel()
 
 
-async def run_studies(platform: Platform, out: Console, files: Sequence[str] = STUDIES) -> bool:
-    """Whether every study succeeded."""
+async def _run(platform: Platform, out: Console) -> bool:
+    """Whether everything succeeded."""
     good = True
     async with connected(platform.kube, SystemClock()) as kube:
-        for file in files:
-            path = EXAMPLES / file
-            tuner = await apply_study(kube, read_manifests(path))
-            out.print(f"\n[bold]{metadata(tuner)['name']}[/bold]  applied from {path.relative_to(EXAMPLES.parents[1])}")
-            good &= await _watch_study(kube, tuner, out)
+        for file in STUDIES:
+            good &= await _watch_study(kube, await _applied(kube, file, AUTO_TUNER.name, out), out)
+        good &= await watch_pipeline(platform, kube, await _applied(kube, PIPELINE, WORKFLOW.name, out), out)
     return good
 
 
-async def apply_study(kube: Kube, manifests: Sequence[Json]) -> Json:
-    """Apply a study's manifests; the tuner among them."""
-    tuner: Json | None = None
+async def _applied(kube: Kube, file: str, kind: str, out: Console) -> Json:
+    """The object of this kind in the example, applied with what is beside it."""
+    path = EXAMPLES / file
+    obj = await apply_example(kube, read_manifests(path), kind)
+    out.print(f"\n[bold]{metadata(obj)['name']}[/bold]  applied from {path.relative_to(EXAMPLES.parents[1])}")
+    return obj
+
+
+async def apply_example(kube: Kube, manifests: Sequence[Json], kind: str = AUTO_TUNER.name) -> Json:
+    """Apply an example's manifests; the one of this kind among them."""
+    found: Json | None = None
     for manifest in manifests:
         metadata(manifest).setdefault("namespace", "default")
         resource = RESOURCES.get(manifest["kind"])
         if resource is None:
             raise Terminal(f"the demo does not know how to apply a {manifest['kind']}", reason="Demo")
         applied = await kube.apply(resource, manifest, manager="gryvia-demo")
-        if manifest["kind"] == AUTO_TUNER.name:
-            tuner = applied
-    if tuner is None:
-        raise Terminal(f"the study holds no {AUTO_TUNER.name}", reason="Demo")
-    return tuner
+        if manifest["kind"] == kind:
+            found = applied
+    if found is None:
+        raise Terminal(f"the example holds no {kind}", reason="Demo")
+    return found
 
 
 async def _watch_study(kube: Kube, tuner: Json, out: Console) -> bool:

@@ -34,7 +34,7 @@ def drawn(steps: Sequence[StepView], now: datetime, width: int) -> list[Text]:
         lines += [Text(), Text("in the end, whatever happened", style="dim"), *_section(last, now, width)]
     if lost := [*stuck, *stuck_last]:
         lines += [Text(), Text("in a circle, or behind one: these can never start", style="bold red")]
-        lines += [_line(Row(MARK, step), 1, max(len(one.name) for one in lost), now) for step in lost]
+        lines += [_line(Row(MARK, step), 1, max(len(one.name) for one in lost), 0, now) for step in lost]
     for line in lines:
         line.truncate(width, overflow="ellipsis")
     return lines
@@ -49,8 +49,9 @@ def _section(steps: Sequence[StepView], now: datetime, width: int) -> Iterator[T
     if room > min(WIDEST_RAILS, max(8, width - name - STATE_ROOM)):
         rows = _layered(steps)
         room = max(len(row.lines) for row in rows)
+    facts = max(len(_facts(step, now)) for step in steps)
     for row in rows:
-        yield _line(row, room, name, now)
+        yield _line(row, room, name, facts, now)
 
 
 def _layered(steps: Sequence[StepView]) -> list[Row]:
@@ -63,7 +64,8 @@ def _layered(steps: Sequence[StepView]) -> list[Row]:
     return found
 
 
-def _line(row: Row, room: int, name: int, now: datetime) -> Text:
+def _line(row: Row, room: int, name: int, facts: int, now: datetime) -> Text:
+    """`room`, `name`, `facts`: the widths of the columns."""
     if row.step is None:
         return Text(row.lines, style="dim")
     step = row.step
@@ -73,15 +75,19 @@ def _line(row: Row, room: int, name: int, now: datetime) -> Text:
     drawn = Text.assemble(
         line, (MARKS.get(step.phase, PENDING), style), (behind.ljust(room - len(before) - 1), "dim"), f" {step.name}"
     )
-    facts = [step.phase or step.type, step.time(now), step.items_done and f"{step.items_done} items"]
-    words = "  ".join(fact for fact in facts if fact)
+    words = _facts(step, now)
     names = [f"{one} (no such step)" if one in step.unknown else one for one in step.after]
     after = f"  ← {', '.join(names)}" if names else ""
     drawn.append(" " * (name - len(step.name)) + "  ")
-    drawn.append(words.ljust(STATE_ROOM - 10) if after else words, style=style)
+    drawn.append(words.ljust(facts) if after else words, style=style)
     drawn.append(after, style="dim")
     drawn.rstrip()
     return drawn
+
+
+def _facts(step: StepView, now: datetime) -> str:
+    found = [step.phase or step.type, step.time(now), step.items_done and f"{step.items_done} items"]
+    return "  ".join(one for one in found if one)
 
 
 def mermaid(steps: Sequence[StepView]) -> str:

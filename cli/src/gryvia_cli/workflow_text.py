@@ -102,16 +102,8 @@ def steps_of(obj: Json) -> list[StepView]:
 
 def _row(name: str, type: str, phase: str, state: Mapping[str, Any], now: datetime) -> list[str]:
     retries = state.get("retriesAttempted") or ""
-    message = " ".join(part for part in (_approval(state), str(state.get("message") or "")) if part)
+    message = str(state.get("message") or "")
     return [name, type, phase, elapsed(state, now), str(retries), str(state.get("jobName") or ""), message]
-
-
-def _approval(state: Mapping[str, Any]) -> str:
-    found = state.get("approval") or {}
-    if not found:
-        return ""
-    comment = f" ({found['comment']})" if found.get("comment") else ""
-    return f"{found.get('decision')} by {found.get('by')} at {found.get('at')}{comment}"
 
 
 def output_lines(obj: Json) -> list[str]:

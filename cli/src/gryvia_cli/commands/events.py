@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from gryvia_cli.event_text import details, short_type
 from gryvia_cli.options import KubeconfigOption, Output
 from gryvia_cli.session import Session
 from gryvia_cli.verb import NAMESPACE, OUTPUT, verb
@@ -69,8 +70,7 @@ def _line(event: ReceivedEvent, output: Output | None) -> str:
     if output in (Output.JSON, Output.YAML):
         prefix = "---\n" if output == Output.YAML else ""
         return prefix + json.dumps(_structured(event))
-    details = " ".join(f"{key}={_short(value)}" for key, value in event.data.items() if value not in ("", None, {}, []))
-    return f"{event.time.astimezone():%H:%M:%S}  {event.type.removeprefix('gryvia.'):<16} {event.subject:<32} {details}"
+    return f"{event.time.astimezone():%H:%M:%S}  {short_type(event):<18} {event.subject:<32} {details(event)}"
 
 
 def _structured(event: ReceivedEvent) -> dict[str, object]:
@@ -85,8 +85,3 @@ def _structured(event: ReceivedEvent) -> dict[str, object]:
         "datacontenttype": "application/json",
         "data": event.data,
     }
-
-
-def _short(value: object) -> str:
-    text = value if isinstance(value, str) else json.dumps(value)
-    return text if len(text) <= 60 else text[:57] + "..."
