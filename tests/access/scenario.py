@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from gryvia_common.errors import Gone
 from gryvia_common.kinds.aijob import AI_JOB
 from gryvia_common.kinds.autotuner import AUTO_TUNER
+from gryvia_common.kinds.inferenceservice import INFERENCE_SERVICE
+from gryvia_common.kinds.modelregistry import MODEL_REGISTRY
 from gryvia_common.kube.client import Kube
 from gryvia_common.kube.objects import Json, annotations_of, is_deleting, labels_of, metadata
 from gryvia_common.kube.resources import CONFIG_MAPS, EVENTS, JOBS, PODS, PVCS, SERVICES, STATEFUL_SETS, Resource
@@ -39,6 +41,7 @@ class Scenario:
         await self._job_that_is_rejected()
         await self._job_that_is_preempted_twice()
         await self._study()
+        await self._models()
 
     async def disturb(self, request: Request) -> None:
         """Before a status is written for the first time somebody edits the object: the write is a conflict and is decided anew."""
@@ -140,6 +143,39 @@ class Scenario:
         await self._change(AI_JOB.resource, name, {"metadata": {"annotations": {"gryvia.io/metric-score": score}}})
         await self._run_pod(name, ended=True)
         await self._until(AI_JOB.resource, name, lambda job: _status(job).get("phase") == "Succeeded")
+
+    async def _models(self) -> None:
+        """The better one replaces the other; a third is rejected twice in the same words; a service serves the best."""
+        serving = {"modelRef": "v2", "backend": "vllm", "replicas": 0}
+        meta = {"name": "models", "namespace": self.namespace}
+        service = {
+            "apiVersion": "gryvia.io/v1alpha1",
+            "kind": "GryviaInferenceService",
+            "metadata": meta,
+            "spec": serving,
+        }
+        await self.kube.create(INFERENCE_SERVICE.resource, service)
+        for name, score, stage in (("v1", "0.5", "production"), ("v2", "0.9", "staging"), ("v3", "0.1", "staging")):
+            meta = {"name": name, "namespace": self.namespace}
+            spec = {
+                "modelName": "model",
+                "version": name,
+                "artifacts": {"s3Path": f"s3://models/{name}"},
+                "stage": stage,
+                "metadata": {"score": score},
+                "promotionPolicy": {"metric": "score"},
+            }
+            entry = {"apiVersion": "gryvia.io/v1alpha1", "kind": "GryviaModelRegistry", "metadata": meta, "spec": spec}
+            await self.kube.create(MODEL_REGISTRY.resource, entry)
+            wanted = "Rejected" if name == "v3" else "InProduction"
+            await self._until(MODEL_REGISTRY.resource, name, lambda found, word=wanted: word in str(_status(found)))
+        for metadata_, decision in (({"score": None}, "Waiting"), ({"score": "0.1"}, "Rejected")):
+            await self._change(MODEL_REGISTRY.resource, "v3", {"spec": {"metadata": metadata_}})
+            await self._until(
+                MODEL_REGISTRY.resource,
+                "v3",
+                lambda found, word=decision: _status(found).get("promotionDecision") == word,
+            )
 
     async def _submit(self, name: str, **spec: object) -> None:
         job = {

@@ -114,7 +114,11 @@ class Cluster:
         for key in ("uid", "resourceVersion"):
             if key in meta and meta.pop(key) != before["metadata"][key]:
                 raise Conflict(f"{id}: {key}")
-        part = {"status": body.get("status")} if status else {**{k: v for k, v in body.items() if k != "status"}, "metadata": meta}
+        part = (
+            {"status": body.get("status")}
+            if status
+            else {**{k: v for k, v in body.items() if k != "status"}, "metadata": meta}
+        )
         after = merged(before, part)
         if after.get("spec") != before.get("spec"):
             after["metadata"]["generation"] += 1
@@ -140,7 +144,9 @@ class Cluster:
     def entry(self, name: str, version: str = "", stage: str | None = None, **spec: Any) -> Json:
         """A new entry of the family `m`."""
         body = {"modelName": "m", "version": version or name, "artifacts": {"s3Path": f"s3://m/{name}"}, **spec}
-        return self.create(ENTRIES, {"metadata": {"name": name}, "spec": {**body, **({"stage": stage} if stage else {})}})
+        return self.create(
+            ENTRIES, {"metadata": {"name": name}, "spec": {**body, **({"stage": stage} if stage else {})}}
+        )
 
     def edit(self, name: str, **spec: Any) -> None:
         if (ENTRIES, name) in self.objects:

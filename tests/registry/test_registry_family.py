@@ -34,7 +34,10 @@ def test_the_first_production_entry_claims_the_family_and_a_better_one_in_stagin
     assert cluster.happened("registered") == ["v1", "v2"]
     assert cluster.happened("promoted") == ["v1", "v2"]
     assert cluster.happened("archived") == ["v1"]
-    assert all(cluster.status(name)["observedGeneration"] == cluster.get(name)["metadata"]["generation"] for name in ("v1", "v2"))
+    assert all(
+        cluster.status(name)["observedGeneration"] == cluster.get(name)["metadata"]["generation"]
+        for name in ("v1", "v2")
+    )
 
 
 def test_a_settled_family_causes_no_writes(cluster):
@@ -57,7 +60,13 @@ def test_the_archive_is_written_before_the_new_stage(cluster):
 
     def put(id, obj):
         stored = original(id, obj)
-        seen.append(sum(one["spec"].get("stage") == "production" for (plural, _), one in cluster.objects.items() if plural == id[0] and "spec" in one))
+        seen.append(
+            sum(
+                one["spec"].get("stage") == "production"
+                for (plural, _), one in cluster.objects.items()
+                if plural == id[0] and "spec" in one
+            )
+        )
         return stored
 
     cluster.put = put
@@ -98,7 +107,10 @@ def test_an_edit_of_what_waits_in_staging_is_looked_at_again(cluster):
     cluster.edit("v2", metadata={"acc": "0.8"})
     cluster.settle()
     assert cluster.status("v2")["promotionDecision"] == "Rejected"
-    assert cluster.condition("v2", "PromotionGate")[2] == "acc 0.8 against 0.9 of v1: better by -0.1, at least 0.002 is needed"
+    assert (
+        cluster.condition("v2", "PromotionGate")[2]
+        == "acc 0.8 against 0.9 of v1: better by -0.1, at least 0.002 is needed"
+    )
     cluster.edit("v1", metadata={"acc": "0.7"})
     cluster.settle()
     assert cluster.production == "v2"
@@ -189,7 +201,11 @@ def test_a_record_that_cannot_be_written_is_told(cluster):
     cluster.refuse = lambda name, body: "too large" if "data" in body else ""
     cluster.entry("v1", stage="production")
     cluster.settle()
-    assert cluster.condition("v1", "FamilyRecord") == ("False", "Invalid", "the family's record cannot be written: too large")
+    assert cluster.condition("v1", "FamilyRecord") == (
+        "False",
+        "Invalid",
+        "the family's record cannot be written: too large",
+    )
     assert "observedGeneration" not in cluster.status("v1")
 
 

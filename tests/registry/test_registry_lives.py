@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gryvia_common.kinds.conditions import parse_timestamp
+from .invariants import check_records
 
 LIVES = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 NAMES = ["a", "b", "c", "d"]
@@ -31,7 +30,9 @@ def random_entry(chance):
 def somebody_does_something(cluster, chance):
     name = chance.choice(NAMES)
     exists = (PLURALS[0], name) in cluster.objects
-    what = chance.choice(["stage", "metric", "alias", "delete", "approve", "rollback", "breach", "serve", "unserve", "note"])
+    what = chance.choice(
+        ["stage", "metric", "alias", "delete", "approve", "rollback", "breach", "serve", "unserve", "note"]
+    )
     if not exists:
         cluster.entry(name, stage=chance.choice(STAGES), **random_entry(chance))
     elif what == "stage":
@@ -74,24 +75,6 @@ def somebody_works(cluster, chance):
         replica.die_before = -1
 
 
-def check_records(families):
-    """One production entry or none at every version; history only grows; what has ended stays as it was told."""
-    for before, after in pairwise(families):
-        if after.change == 0:
-            continue
-        known = {term.number: term for term in after.terms}
-        for term in before.terms:
-            same = known[term.number]
-            assert (same.entry, same.uid, same.start) == (term.entry, term.uid, term.start)
-            assert term.end is None or (same.end, same.reason) == (term.end, term.reason)
-        assert after.change > before.change or after == before
-        for newer, older in pairwise(after.terms):
-            assert older.end is not None
-            assert parse_timestamp(older.end) <= parse_timestamp(newer.start)
-            if older.reason in ("Replaced", "RolledBack"):
-                assert (older.end, older.successor) == (newer.start, newer.entry), "a gap where one took over from the other"
-
-
 def check_settled(cluster):
     entries = {name: obj for (plural, name), obj in cluster.objects.items() if plural == PLURALS[0]}
     if ("configmaps", "gryvia-family-m") not in cluster.objects:
@@ -116,7 +99,9 @@ def check_settled(cluster):
         assert set(obj["spec"].get("aliases") or ()) <= family.aliases.keys()
         assert obj["status"]["observedGeneration"] == obj["metadata"]["generation"]
         assert "gryvia.io/rollback-requested" not in (obj["metadata"].get("annotations") or {})
-    assert not [one for one in family.demoting if one.entry in entries and entries[one.entry]["metadata"]["uid"] == one.uid]
+    assert not [
+        one for one in family.demoting if one.entry in entries and entries[one.entry]["metadata"]["uid"] == one.uid
+    ]
     alive = {obj["metadata"]["uid"] for obj in entries.values()}
     newest = {}
     for term in family.terms:
@@ -167,7 +152,9 @@ def test_any_life_of_a_family_has_one_production_entry_at_every_instant_and_come
     cluster.edit(name, stage="production")
     before = cluster.families[-1].change if cluster.families else 0
     cluster.settle()
-    assert any(term.entry == name and term.number > before for term in cluster.family.terms), "it was not even for a moment"
+    assert any(term.entry == name and term.number > before for term in cluster.family.terms), (
+        "it was not even for a moment"
+    )
     cluster.edit(name, stage="archived")
     cluster.settle()
     assert cluster.production != name
