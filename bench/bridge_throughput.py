@@ -73,7 +73,7 @@ class Bridge:
                     body = await answer.json()
                 if answer.status == 200 and "types" in body["checks"] and await self._value("bridge_active") == 1:
                     return
-                await asyncio.sleep(0.005)
+                await asyncio.sleep(0.02)
         raise RuntimeError(f"the bridge ended with {self._process.returncode}")
 
     async def published(self) -> float:

@@ -36,6 +36,7 @@ from gryvia_common.kube.client import Kube
 from gryvia_common.kube.config import KubeSettings
 from gryvia_common.kube.objects import Json
 from gryvia_common.runtime.controller import Controller
+from gryvia_common.runtime.logs import configure_logs
 from gryvia_common.runtime.plan import Plan
 from gryvia_common.runtime.service import Service, run_service
 from gryvia_common.runtime.settings import ProcessSettings
@@ -82,25 +83,27 @@ async def service(seen: Seen, kube: KubeSettings, nats: str) -> AsyncIterator[No
 
 
 class Edits:
-    """Marked changes, each with the milliseconds from its sending to the pass that saw it. A change that was overtaken by the next
-    one of its object has no pass of its own and does not count."""
+    """Numbered changes of objects, each with the milliseconds from its sending to the first pass that knew of it: one that was
+    overtaken by the next of its object has come with that."""
 
     def __init__(self) -> None:
         self.took: list[float] = []
         self.passes = 0
-        self._sent: dict[str, float] = {}
+        self._sent: dict[str, list[tuple[int, float]]] = {}
         self._arrived = asyncio.Event()
 
-    def mark(self, mark: str) -> str:
-        self._sent[mark] = time.perf_counter()
-        return mark
+    def sent(self, name: str, number: int) -> str:
+        """What to write into the object."""
+        self._sent.setdefault(name, []).append((number, time.perf_counter()))
+        return str(number)
 
     def seen(self, job: Job) -> None:
         self.passes += 1
-        at = self._sent.pop((job.spec.args or [""])[0], None)
-        if at is not None:
-            self.took.append((time.perf_counter() - at) * 1000)
-            self._arrived.set()
+        now, waiting = time.perf_counter(), self._sent.get(job.name, [])
+        newest = int((job.spec.args or ["0"])[0])
+        self.took += [(now - at) * 1000 for number, at in waiting if number <= newest]
+        self._sent[job.name] = [(number, at) for number, at in waiting if number > newest]
+        self._arrived.set()
 
     async def arrive(self, count: int) -> None:
         """So many have been seen."""
@@ -122,13 +125,13 @@ async def change_to_pass(cluster: Cluster, folder: Path) -> list[Line]:
         async with asyncio.timeout(60):
             while not edits.passes:
                 await asyncio.sleep(0.02)
-            for number in range(WARM):
+            for number in range(1, WARM + 1):
                 await _edit(kube, edits, number)
-                await edits.arrive(number + 1)
+                await edits.arrive(number)
             edits.took.clear()
-            for number in range(CHANGES):
+            for number in range(WARM + 1, WARM + 1 + CHANGES):
                 next_at = asyncio.get_running_loop().time() + 1 / RATE
-                await _edit(kube, edits, WARM + number)
+                await _edit(kube, edits, number)
                 await asyncio.sleep(max(next_at - asyncio.get_running_loop().time(), 0))
             await edits.arrive(CHANGES)
     where = {"changes": len(edits.took), "cluster": cluster.name}
@@ -140,8 +143,8 @@ async def change_to_pass(cluster: Cluster, folder: Path) -> list[Line]:
 
 
 async def _edit(kube: Kube, edits: Edits, number: int) -> None:
-    body = {"spec": {"args": [edits.mark(f"{number}")]}}
-    await kube.patch(AI_JOB.resource, "default", f"job-{number % EDITED:05}", body)
+    name = f"job-{number % EDITED:05}"
+    await kube.patch(AI_JOB.resource, "default", name, {"spec": {"args": [edits.sent(name, number)]}})
 
 
 async def publish(bus: Bus, obj: Json, version: int) -> None:
@@ -179,7 +182,7 @@ async def live_edit(objects: int = OBJECTS) -> list[float]:
                 sent = 0
                 while edits.passes < objects * 0.9:
                     obj = stored(objects - 1 - sent)
-                    obj["spec"]["args"] = [edits.mark(f"edit-{sent}")]
+                    obj["spec"]["args"] = [edits.sent(obj["metadata"]["name"], sent + 1)]
                     await publish(bus, obj, objects + 1 + sent)
                     sent += 1
                     await asyncio.sleep(0.02)
@@ -201,6 +204,7 @@ users: [{name: none, user: {}}]
 
 
 def run(wanted: Set[str] = frozenset(NAMES)) -> Iterable[Line]:
+    configure_logs(level="error", format="json")
     if "change-to-pass" in wanted:
         yield from on_each(change_to_pass)
     if "live-edit" in wanted:

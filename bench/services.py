@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from bench.clusters import Cluster
 from bench.programs import cpu_seconds, python, samples, text_of
@@ -52,7 +53,13 @@ class Services:
 
 
 @asynccontextmanager
-async def services(cluster: Cluster, kube: Kube, folder: Path, names: Iterable[str] = NAMES) -> AsyncIterator[Services]:
+async def services(
+    cluster: Cluster,
+    kube: Kube,
+    folder: Path,
+    names: Iterable[str] = NAMES,
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> AsyncIterator[Services]:
     """CRDs and namespace are made, NATS and the services started; with the jobs service, until a first job has a status."""
     await install_crds(kube, SystemClock())
     await kube.apply(NAMESPACES, {"metadata": {"name": NAMESPACE}}, manager="bench")
@@ -71,6 +78,7 @@ async def services(cluster: Cluster, kube: Kube, folder: Path, names: Iterable[s
                     GRYVIA_PORT_FILE=str(port_file),
                     GRYVIA_KUBE_KUBECONFIG=str(cluster.kubeconfig),
                     GRYVIA_NATS_URL=nats.url,
+                    **environment,
                 )
             )
             pids[name], ports[name] = program.pid, int(await text_of(port_file, program))

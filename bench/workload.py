@@ -63,7 +63,7 @@ async def create_jobs(kube: Kube, names: Iterable[str]) -> None:
 
 @dataclass(slots=True)
 class Seen:
-    """The jobs that have come to one of the phases, each with the one it came to first, as a watch says it. `at`: when the last
+    """The jobs (or what else is watched) that have come to one of the phases, each with the one it came to first, as a watch says it. `at`: when the last
     one did."""
 
     phases: frozenset[str]
@@ -92,18 +92,18 @@ class Seen:
 
 
 @asynccontextmanager
-async def watching(kube: Kube, *phases: str) -> AsyncIterator[Seen]:
+async def watching(kube: Kube, *phases: str, resource: Resource = AI_JOB.resource) -> AsyncIterator[Seen]:
     """From now on. A watch that fails ends the block."""
-    version = (await kube.list_page(AI_JOB.resource, limit=1)).version
+    version = (await kube.list_page(resource, limit=1)).version
     seen = Seen(frozenset(phases))
     async with asyncio.TaskGroup() as group:
-        task = group.create_task(_watch(kube, version, seen))
+        task = group.create_task(_watch(kube, resource, version, seen))
         yield seen
         task.cancel()
 
 
-async def _watch(kube: Kube, version: int, seen: Seen) -> None:
-    async with contextlib.aclosing(kube.watch(AI_JOB.resource, version, timeout_seconds=3600, idle=600.0)) as lines_in:
+async def _watch(kube: Kube, resource: Resource, version: int, seen: Seen) -> None:
+    async with contextlib.aclosing(kube.watch(resource, version, timeout_seconds=3600, idle=600.0)) as lines_in:
         async for lines in lines_in:
             for line in lines:
                 seen.take(line)
