@@ -119,6 +119,7 @@ class Bridge:
 async def run_bridge(bridge: Bridge, *, lease: LeaseSettings | None, identity: str) -> Never:
     """Until cancelled; then the lease is released. Without a lease the bridge is active from the start."""
     if lease is not None:
-        await Election(bridge.kube, lease, identity=identity, clock=bridge.clock).lead(bridge.term)
+        election = Election(bridge.kube, lease, identity=identity, clock=bridge.clock, api=bridge.api)
+        await election.lead(bridge.term)
     await bridge.term()
     raise AssertionError("a term ends by cancellation only")

@@ -22,6 +22,7 @@ from gryvia_common.errors import Conflict, Gone, GryviaError
 from gryvia_common.kube.client import Kube
 from gryvia_common.kube.objects import Json
 from gryvia_common.kube.resources import LEASES
+from gryvia_common.runtime.apiserver import ApiServer
 from gryvia_common.trouble import Trouble
 
 log = structlog.get_logger(__name__)
@@ -45,13 +46,17 @@ class LeaseSettings:
 
 
 class Election:
-    """`identity` must differ between processes and between restarts of one."""
+    """`identity` must differ between processes and between restarts of one. `api`: while it is away one asks for all whether it is
+    back, and who campaigns waits for that."""
 
-    def __init__(self, kube: Kube, settings: LeaseSettings, *, identity: str, clock: Clock) -> None:
+    def __init__(
+        self, kube: Kube, settings: LeaseSettings, *, identity: str, clock: Clock, api: ApiServer | None = None
+    ) -> None:
         self._kube = kube
         self._settings = settings
         self._identity = identity
         self._clock = clock
+        self._api = api
         self._seen: tuple[str, str, str] | None = None
         self._seen_at = float("-inf")
         self._trouble = Trouble()
@@ -78,6 +83,8 @@ class Election:
             except (GryviaError, TimeoutError) as error:
                 self._note(error)
                 await backoff.wait()
+                if self._api is not None:
+                    await self._api.answers()
                 continue
             self._trouble.over()
             if taken:
