@@ -65,6 +65,8 @@ class Engine:
         self._at = timestamp(now)
         self._steps = {step.name: step for step in workflow.spec.steps}
         self._written = {step["name"]: step for step in workflow.raw["spec"]["steps"]}
+        self._phases: dict[str, str] = {name: task.phase for name, task in self.tasks.items()}
+        self._busy = sum(self._takes_slot(one) for task in self.tasks.values() for one in self._parts(task))
         self._values: dict[str, list[Any]] = {}
         self._whole: dict[tuple[str, int | None], Mapping[str, str]] = {}
 
@@ -106,18 +108,17 @@ class Engine:
             return
         for one in self._parts(self.tasks[name]):
             if one.phase == "Pending":
-                if self._checked.types[name] != "approval" and self._running() >= self._slots:
+                if self._checked.types[name] != "approval" and self._busy >= self._slots:
                     return
                 self._start(step, one)
 
     def _admitted(self, step: Step, task: Task) -> bool:
         """Whether the step may run; if not it is skipped, has failed or still waits. Its items are laid out here."""
-        phases = {name: one.phase for name, one in self.tasks.items()}
-        ready, wrong = self._checked.graph.readiness(step.name, phases)
+        ready, wrong = self._checked.graph.readiness(step.name, self._phases)
         if ready == "wait":
             return False
         if ready == "skip":
-            self._put(replace(task, phase="Skipped", ended=self._at, message=f"step {wrong} is {phases[wrong]}"))
+            self._put(replace(task, phase="Skipped", ended=self._at, message=f"step {wrong} is {self._phases[wrong]}"))
             return False
         try:
             if ready == "ask" and not self._holds(step):
@@ -141,7 +142,7 @@ class Engine:
         others = sum(len(one.items) for one in self.tasks.values())
         if others + len(values) > MOST:
             raise BadItems(f"withItems: {len(values)} items and {others} of other steps; a run may have {MOST} in all")
-        items = tuple(Task(step.name, index) for index in range(len(values)))
+        items = tuple(Task(step.name, index, attempt=task.attempt) for index in range(len(values)))
         self._put(replace(task, phase="Running", started=self._at, message="", items=items))
         return True
 
@@ -244,10 +245,9 @@ class Engine:
         if progress.again_at is not None:
             self.effects.wakes.append(progress.again_at)
 
-    def _running(self) -> int:
-        """Slots in use; a person's answer is waited for without one."""
-        tasks = (task for name, task in self.tasks.items() if self._checked.types[name] != "approval")
-        return sum(one.phase == "Running" for task in tasks for one in self._parts(task))
+    def _takes_slot(self, task: Task) -> bool:
+        """A person's answer is waited for without a slot."""
+        return task.phase == "Running" and not task.items and self._checked.types[task.step] != "approval"
 
     def _parts(self, task: Task) -> tuple[Task, ...]:
         return task.items or (task,)
@@ -257,7 +257,9 @@ class Engine:
         was = whole if task.index is None else whole.items[task.index]
         if (was.phase, was.attempt) != (task.phase, task.attempt):
             self.moves.append((was, task))
+        self._busy += self._takes_slot(task) - self._takes_slot(was)
         if task.index is None:
             self.tasks[task.step] = task
+            self._phases[task.step] = task.phase
             return
         self.tasks[task.step] = replace(whole, items=(*whole.items[: task.index], task, *whole.items[task.index + 1 :]))

@@ -38,7 +38,5 @@ def _afresh(task: Task) -> Task:
     if task.items and task.phase == "Failed":
         items = tuple(_afresh(item) if item.phase == "Failed" else item for item in task.items)
         return replace(task, phase="Running", ended="", message="", items=items)
-    attempt = task.attempt + (1 if task.child or task.started else 0)
-    if task.items:
-        attempt = task.attempt
-    return Task(task.step, task.index, attempt=attempt)
+    used = [one.attempt for one in task.items or (task,) if one.started]
+    return Task(task.step, task.index, attempt=max(used) + 1 if used else task.attempt)

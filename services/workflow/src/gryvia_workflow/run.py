@@ -32,7 +32,8 @@ LONGEST_ITEM_MESSAGE = 80
 @dataclass(frozen=True, slots=True)
 class Task:
     """A step, or the item `index` of one. `started` and `ended` are RFC 3339 or empty; Pending with `ended`: an attempt has failed
-    then, and another follows. `outputs` are as in the status: short ones whole, of long ones the beginning."""
+    then, and another follows. `outputs` are as in the status: short ones whole, of long ones the beginning. `attempt` of a step
+    with withItems: the first one of its items."""
 
     step: str
     index: int | None = None
