@@ -117,6 +117,8 @@ def test_no_platform_and_no_cluster_is_a_sentence_with_the_way_out(
         assert result.exit_code == 1
         assert "no platform runs in" in result.stderr
         assert "`gryvia up`" in result.stderr
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / ".gryvia" / "kubeconfig"))
+    assert "no platform runs in" in RUNNER.invoke(app, ["list", "jobs"]).stderr, "kubectl's way to name it is ours too"
     result = RUNNER.invoke(app, ["events"])
     assert result.exit_code == 1
     assert "run `gryvia up`, or name the NATS server" in result.stderr

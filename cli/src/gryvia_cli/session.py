@@ -91,9 +91,13 @@ class Session:
     def _folder(self) -> PlatformFolder | None:
         """The embedded platform that the options mean; None for any other cluster."""
         if self.kubeconfig is not None:
-            folder = PlatformFolder(self.kubeconfig.absolute().parent)
-            return folder if folder.is_ours() else None
-        return None if os.environ.get("KUBECONFIG") else PlatformFolder.find(Path.cwd())
+            named = [self.kubeconfig]
+        else:
+            named = [Path(part) for part in os.environ.get("KUBECONFIG", "").split(os.pathsep) if part]
+        if not named:
+            return PlatformFolder.find(Path.cwd())
+        folder = PlatformFolder(named[0].absolute().parent)
+        return folder if len(named) == 1 and folder.is_ours() else None
 
     def _kube_settings(self, folder: PlatformFolder | None) -> KubeSettings:
         kubeconfig = self.kubeconfig or (folder.kubeconfig if folder else None)
