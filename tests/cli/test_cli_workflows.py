@@ -248,6 +248,18 @@ def test_one_of_several_is_named_and_rejected(bench: Any, put: Any) -> None:
     assert json.loads(annotations["gryvia.io/approval-also"]) == {"decision": "Rejected", "by": "admin"}
 
 
+def test_an_answer_can_wait_until_it_is_asked_for(bench: Any, put: Any) -> None:
+    name = put(FAILED, step("ask", "Skipped"), phase="Failed", resumedBy="once")
+    assert "(Failed): no step waits" in bench.gryvia("workflows", "approve", name, "--when-asked", code=1)
+    bench.gryvia("workflows", "retry", name)
+    with bench.running("workflows", "approve", name, "ask", "--when-asked") as program:
+        for states in ([TRAINED], [TRAINED, step("also", "Running")], [TRAINED, step("ask", "Running")]):
+            assert program.poll() is None
+            bench.status("GryviaWorkflow", name, {"phase": "Running", "stepStatuses": states})
+        assert program.stdout.read() == f"workflow {name}: step ask Approved by admin\n"
+        assert program.wait(20) == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

@@ -19,6 +19,7 @@ from gryvia_cli.output import console, print_table, print_value, say
 from gryvia_cli.pipeline import StepView
 from gryvia_cli.session import Session
 from gryvia_cli.verb import CLUSTER, NAMESPACE, OUTPUT, verb
+from gryvia_cli.workflow_approval import RETRY, asks, to_answer
 from gryvia_cli.workflow_graph import dot, drawn, mermaid
 from gryvia_cli.workflow_runs import all_runs, with_run
 from gryvia_cli.workflow_text import (
@@ -33,16 +34,13 @@ from gryvia_cli.workflow_text import (
     run_succeeded,
     step_rows,
     steps_of,
-    waiting_approvals,
 )
 from gryvia_common.errors import Terminal
 from gryvia_common.kinds.workflow import WORKFLOW
 from gryvia_common.kube.client import Kube
 from gryvia_common.kube.objects import Json, annotations_of, metadata
-from gryvia_common.kube.resources import GROUP
 
 POLL_SECONDS = 0.5
-RETRY = f"{GROUP}/retry-failed"
 
 workflows = typer.Typer(
     name="workflows", help="Pipelines: their runs, their graph, retries and approvals.", no_args_is_help=True
@@ -59,6 +57,8 @@ RunOption = Annotated[
     int | None, typer.Option("--run", min=0, help="An earlier run of a schedule; `gryvia workflows runs` lists them.")
 ]
 CommentOption = Annotated[str, typer.Option("--comment", help="Why; it is kept with the answer.")]
+
+WhenAskedOption = Annotated[bool, typer.Option("--when-asked", help="Wait until the run asks, or has ended.")]
 
 
 class GraphFormat(StrEnum):
@@ -166,9 +166,10 @@ async def approve(
     name: WorkflowName,
     step: Annotated[str | None, typer.Argument(help="Name of the step; the one that waits if none.")] = None,
     comment: CommentOption = "",
+    when_asked: WhenAskedOption = False,
 ) -> int:
     """Let a run go on that waits for approval."""
-    return await _answer(session, name, step, "Approved", comment)
+    return await _answer(session, name, step, "Approved", comment, when_asked)
 
 
 @verb(CLUSTER, NAMESPACE)
@@ -177,9 +178,10 @@ async def reject(
     name: WorkflowName,
     step: Annotated[str | None, typer.Argument(help="Name of the step; the one that waits if none.")] = None,
     comment: CommentOption = "",
+    when_asked: WhenAskedOption = False,
 ) -> int:
     """Fail the step that waits for approval."""
-    return await _answer(session, name, step, "Rejected", comment)
+    return await _answer(session, name, step, "Rejected", comment, when_asked)
 
 
 @verb(CLUSTER, NAMESPACE)
@@ -194,13 +196,19 @@ async def resume(session: Session, name: WorkflowName) -> int:
     return await _suspend(session, name, suspended=False)
 
 
-async def _answer(session: Session, name: str, step: str | None, decision: Decision, comment: str) -> int:
+async def _answer(
+    session: Session, name: str, step: str | None, decision: Decision, comment: str, when_asked: bool
+) -> int:
     async with session.kube() as kube:
         by = await approver(kube)
+        while when_asked:
+            if asks(await read(kube, WORKFLOW, session.place, name), step):
+                break
+            await asyncio.sleep(POLL_SECONDS)
         chosen: list[str] = []
 
         def change(obj: Json) -> Json:
-            wanted = _to_answer(obj, name, step)
+            wanted = to_answer(obj, step)
             spec = next(one for one in obj["spec"]["steps"] if one["name"] == wanted.name)
             may_answer(by, spec.get("approvers"), f"step {wanted.name}")
             chosen[:] = [wanted.name]
@@ -209,28 +217,6 @@ async def _answer(session: Session, name: str, step: str | None, decision: Decis
         await edit(kube, WORKFLOW, session.place, name, change)
     print(f"workflow {name}: step {chosen[0]} {decision} by {by}")
     return 0
-
-
-def _to_answer(obj: Json, name: str, step: str | None) -> StepView:
-    """The approval step meant. Terminal when it is none, does not wait, or several do."""
-    waiting = waiting_approvals(obj)
-    names = ", ".join(one.name for one in waiting)
-    if step is None:
-        if len(waiting) == 1:
-            return waiting[0]
-        many = f"several steps wait: {names}; name one" if waiting else "no step waits for approval"
-        raise Terminal(f"workflow {name} ({phase_of(obj)}): {many}", reason="NotWaiting")
-    found = next((one for one in steps_of(obj) if one.name == step), None)
-    if found is None:
-        known = ", ".join(one.name for one in steps_of(obj) if one.type == "approval") or "none"
-        raise Terminal(f"workflow {name} has no step {step}; its approval steps: {known}", reason="NotFound")
-    if found.type != "approval":
-        raise Terminal(f"step {step} of workflow {name} is a {found.type} step, not an approval", reason="NotApproval")
-    if found not in waiting:
-        done = found.state.get("approval") or {}
-        why = f"was {done.get('decision')} by {done.get('by')}" if done else f"is {found.phase or 'Pending'}"
-        raise Terminal(f"step {step} of workflow {name} {why}; it does not wait for an answer", reason="NotWaiting")
-    return found
 
 
 async def _suspend(session: Session, name: str, *, suspended: bool) -> int:
