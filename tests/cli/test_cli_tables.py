@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from gryvia_cli.demonstration import stopped_early
-from gryvia_cli.output import print_table, show
+from gryvia_cli.output import console, print_table, show
 from gryvia_cli.tables import node_rows, object_rows, queue_rows
 from gryvia_cli.trials_table import trials_table
 from gryvia_common.kinds.autotuner import IntermediateMetric, Trial
@@ -170,3 +170,12 @@ def test_nodes_and_the_queue() -> None:
     assert node_rows([node], NOW)[1] == [["n", "Ready,SchedulingDisabled", "8", "64Gi", "4", "H100", "5m"]]
     job = {"metadata": {"name": "j", **made}, "spec": {"gpus": 2, "priority": 7}, "status": {"message": "no node fits"}}
     assert queue_rows([job], NOW)[1] == [["1", "j", "7", "2", "", "Pending", "5m", "no node fits"]]
+
+
+def test_a_long_message_takes_no_room_from_names_where_output_is_no_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_table(console(color=False), ["NAME", "PHASE", "MESSAGE"], [["a-name", "Failed", "word " * 200]])
+    header, row = capsys.readouterr().out.splitlines()
+    assert header == "NAME    PHASE   MESSAGE"
+    assert row == f"a-name  Failed  {'word ' * 200}".rstrip()

@@ -23,6 +23,8 @@ from gryvia_common.kube.objects import Json
 WRAPPED = frozenset({"MESSAGE", "REASON", "VALUE", "NAMESPACES", "ENDED", "NOTE"})
 """Columns of free text: where the terminal is narrow these give way, so that names and numbers stay whole."""
 
+UNBOUNDED = 100_000
+
 
 def console(*, color: bool) -> Console:
     """Standard output; wide tables are not wrapped when it is no terminal."""
@@ -61,7 +63,8 @@ def show(out: Console, renderable: RenderableType) -> None:
         out.print(renderable)
         return
     with out.capture() as capture:
-        out.print(renderable)
+        # A long message would otherwise take its room from the names: there is no edge to keep to.
+        out.print(renderable, width=UNBOUNDED)
     for line in capture.get().splitlines():
         out.print(line.rstrip(), markup=False, soft_wrap=True)
 
