@@ -63,8 +63,8 @@ async def create_jobs(kube: Kube, names: Iterable[str]) -> None:
 
 @dataclass(slots=True)
 class Seen:
-    """The jobs (or what else is watched) that have come to one of the phases, each with the one it came to first, as a watch says it. `at`: when the last
-    one did."""
+    """The jobs, or what else is watched, that have come to one of the phases, each with the one it came to first, as a watch
+    says it. `at`: when the last one did."""
 
     phases: frozenset[str]
     jobs: dict[str, str] = field(default_factory=dict)
