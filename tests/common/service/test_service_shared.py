@@ -7,6 +7,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -57,7 +58,11 @@ def decide(job: Job, world: World, now: datetime) -> Plan:
     image = leader["spec"]["image"] if leader else "nobody's"
     count = len(world.select("by-model", f"{job.namespace}/{job.spec.model}"))
     refusal = world.refusal(CONFIG_MAPS, name)
-    message = refusal.message if refusal else f"{count} share the model, the first one's image is {image}"
+    message = (
+        refusal.message
+        if refusal
+        else f"{count} share the model, {len(names)} have signed, the first one's image is {image}"
+    )
     return Plan(status=GryviaAIJobStatus(phase="Running", message=message), patch=patch)
 
 
@@ -75,14 +80,17 @@ CONTROLLER = Controller(
 )
 
 
+RECORD_ONLY = replace(CONTROLLER, refs=lambda job, get: [Ref(CONFIG_MAPS, job.namespace, f"model-{job.spec.model}")])
+
+
 @asynccontextmanager
-async def replicas(surroundings: Any, *names: str) -> Any:
+async def replicas(surroundings: Any, *names: str, controller: Controller[Any, Any] = CONTROLLER) -> Any:
     async with AsyncExitStack() as stack:
         for name in names:
             settings = ProcessSettings(
                 kube=surroundings.kube_settings, nats=surroundings.nats, replica=name, lease_seconds=3
             )
-            task = asyncio.create_task(run_service(Service("cards", [CONTROLLER]), settings, SystemClock()))
+            task = asyncio.create_task(run_service(Service("cards", [controller]), settings, SystemClock()))
             stack.push_async_callback(asyncio.gather, task, return_exceptions=True)
             stack.callback(task.cancel)
         yield
@@ -112,7 +120,7 @@ async def test_no_write_to_a_shared_object_is_lost_and_everybody_sees_the_last_o
 
         async def told(count: int) -> bool:
             record = signed(await surroundings.kube.get(CONFIG_MAPS, "default", "model-m"))
-            wanted = f"{count} share the model, the first one's image is {record[0]}:1"
+            wanted = f"{count} share the model, 20 have signed, the first one's image is {record[0]}:1"
             return set((await messages(surroundings)).values()) == {wanted}
 
         async def written() -> bool:
@@ -128,6 +136,24 @@ async def test_no_write_to_a_shared_object_is_lost_and_everybody_sees_the_last_o
         await until(lambda: told(19))
         kept = await surroundings.kube.get(CONFIG_MAPS, "default", "model-m")
         assert last in signed(kept), "it outlives who signed"
+
+
+async def test_what_a_pass_writes_is_news_to_everybody_else_who_looks_at_it(surroundings: Any, until: Until) -> None:
+    """The replica knows the new state before the bus brings it, which then is no news any more."""
+    async with replicas(surroundings, "a", controller=RECORD_ONLY):
+        for name in ("first", "second", "third"):
+            await surroundings.kube.create(AI_JOB.resource, job(name, model="m"))
+
+            async def has_signed(name: str = name) -> bool:
+                lists = await surroundings.kube.list(CONFIG_MAPS, "default")
+                return any(name in signed(one) for one in lists if metadata(one)["name"] == "model-m")
+
+            await until(has_signed)
+
+        async def all_know() -> bool:
+            return all("3 have signed" in said for said in (await messages(surroundings)).values())
+
+        await until(all_know)
 
 
 async def test_who_follows_an_object_through_another_is_woken_by_a_change_of_it(

@@ -3,7 +3,8 @@
 The order is fixed (see plan.py). What is already so costs no request: a child that covers what is wanted, a status that says
 the same, a delete that is under way. Answers of the API server go straight into the cache, so the next pass sees them. A child
 that the API server refuses, or that belongs to somebody else, becomes a Refusal for the next pass and is not asked for again
-until what is asked changes; the status of this pass is then left unwritten, it was decided without knowing.
+until what is asked changes; the status of this pass is then left unwritten, it was decided without knowing. Other objects that
+look at what was written are told as well: the bus will bring them nothing newer.
 
 First writes are POSTs and later ones server-side applies: a create cannot overwrite a stranger's object of the same name,
 which is not in the cache because it lacks our label (an apply with force would). What is nobody's child is created the same way
@@ -17,6 +18,7 @@ is refused, the child is read, and the next pass decides on what is so.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -29,7 +31,7 @@ from gryvia_common.kube.children import is_controlled_by
 from gryvia_common.kube.client import Kube
 from gryvia_common.kube.objects import Json, Key, metadata, uid_of
 from gryvia_common.kube.resources import Resource
-from gryvia_common.runtime.cache import ObjectCache
+from gryvia_common.runtime.cache import Change, ObjectCache, ObjectId
 from gryvia_common.runtime.differences import covers, merge_difference, project
 from gryvia_common.runtime.plan import Apply, Delete, Patch, Plan
 from gryvia_common.runtime.recorder import Recorder
@@ -48,6 +50,7 @@ ChildId = tuple[Resource, Key]
 class Memory:
     """What the executor remembers of one object between passes. Losing it (a crash) costs requests, never correctness."""
 
+    object: ObjectId
     refusals: dict[tuple[Resource, str], tuple[Refusal, str, datetime]] = field(default_factory=dict)
     accepted: dict[ChildId, tuple[str, str]] = field(default_factory=dict)
     deleted: dict[str, datetime] = field(default_factory=dict)
@@ -57,10 +60,19 @@ class Memory:
 
 
 class Executor:
-    """Writes as field manager `gryvia-<service>`. Raises Transient, Conflict, Gone and (about the object itself) Terminal."""
+    """Writes as field manager `gryvia-<service>`. Raises Transient, Conflict, Gone and (about the object itself) Terminal.
+    `spread` is told what changed in the cache, and by the pass of which object."""
 
     def __init__(
-        self, kube: Kube, bus: Bus, cache: ObjectCache, recorder: Recorder, clock: Clock, *, manager: str
+        self,
+        kube: Kube,
+        bus: Bus,
+        cache: ObjectCache,
+        recorder: Recorder,
+        clock: Clock,
+        *,
+        manager: str,
+        spread: Callable[[Change | None, ObjectId], None],
     ) -> None:
         self._kube = kube
         self._bus = bus
@@ -68,6 +80,7 @@ class Executor:
         self._recorder = recorder
         self._clock = clock
         self._manager = manager
+        self._spread = spread
 
     async def carry_out(
         self, resource: Resource, raw: Json, world: World, plan: Plan, memory: Memory, status_keys: frozenset[str]
@@ -97,10 +110,10 @@ class Executor:
         for record in plan.record:
             await self._recorder.record(resource, raw, record)
         if plan.metadata is not None:
-            raw = await self._patch_metadata(resource, raw, plan.metadata)
+            raw = await self._patch_metadata(resource, raw, plan.metadata, memory)
             changed = True
         if plan.status is not None:
-            changed |= await self._patch_status(resource, raw, plan.status.wire(), status_keys)
+            changed |= await self._patch_status(resource, raw, plan.status.wire(), status_keys, memory)
         return changed
 
     async def _delete(self, delete: Delete, memory: Memory, version: str) -> bool:
@@ -120,10 +133,10 @@ class Executor:
                 propagation=delete.propagation,
             )
         except Gone:
-            self._cache.remove(delete.resource.plural, key, delete.uid, 0)
+            self._lost(memory, delete.resource, key, delete.uid)
         except Conflict:
             # Newer than what was decided on, or another object under the name: look at it first.
-            await self._read_child(delete.resource, key, delete.uid)
+            await self._read_child(memory, delete.resource, key, delete.uid)
             return True
         memory.deleted = {uid: at for uid, at in memory.deleted.items() if now - at < DELETED_FOR}
         memory.deleted[delete.uid] = now
@@ -138,13 +151,19 @@ class Executor:
         if uid_of(live) != meta["uid"] or metadata(live).get("deletionTimestamp"):
             raise Conflict(f"{kind.kind} {meta['name']} is being deleted, or is another one by now")
 
-    async def _read_child(self, resource: Resource, key: Key, uid: str) -> None:
+    async def _read_child(self, memory: Memory, resource: Resource, key: Key, uid: str) -> None:
         try:
             live = await self._kube.get(resource, key.namespace, key.name)
         except Gone:
-            self._cache.remove(resource.plural, key, uid, 0)
+            self._lost(memory, resource, key, uid)
         else:
-            self._cache.put(resource.plural, live)
+            self._learnt(memory, resource, live)
+
+    def _learnt(self, memory: Memory, resource: Resource, answer: Json) -> None:
+        self._spread(self._cache.put(resource.plural, answer), memory.object)
+
+    def _lost(self, memory: Memory, resource: Resource, key: Key, uid: str) -> None:
+        self._spread(self._cache.remove(resource.plural, key, uid, 0), memory.object)
 
     async def _apply(self, kind: Resource, owner: Json, apply: Apply, memory: Memory) -> str:
         resource, manifest = apply.resource, apply.manifest
@@ -181,7 +200,7 @@ class Executor:
             if apply.owned and not is_controlled_by(live, owner):
                 return self._refuse(memory, resource, key, apply.manifest, *_collision(resource, live))
             # Ours: an earlier create whose answer was lost, or that the bus has not shown yet.
-            self._cache.put(resource.plural, live)
+            self._learnt(memory, resource, live)
             return "changed"
         self._accept(memory, apply, key, answer)
         return "changed"
@@ -199,17 +218,17 @@ class Executor:
             answer = await self._kube.patch(resource, patch.namespace, patch.name, body, manager=self._manager)
         except (Conflict, Gone):
             # Somebody was faster, or it is another object by now: what the plan rests on is no longer so.
-            await self._read_child(resource, key, patch.uid)
+            await self._read_child(memory, resource, key, patch.uid)
             return "stopped"
         except Terminal as error:
             self._refuse(memory, resource, key, patch.body, error.reason, str(error))
             return "stopped"
-        self._cache.put(resource.plural, answer)
+        self._learnt(memory, resource, answer)
         return "changed"
 
     def _accept(self, memory: Memory, apply: Apply, key: Key, answer: Json) -> None:
         """What the server made of our words is what we want, also where it put them differently."""
-        self._cache.put(apply.resource.plural, answer)
+        self._learnt(memory, apply.resource, answer)
         if not apply.create_only and not covers(answer, apply.manifest):
             memory.accepted[apply.resource, key] = _as_accepted(apply.manifest, answer)
 
@@ -229,14 +248,16 @@ class Executor:
         memory.refusals[resource, key.name] = (refusal, _digest(sent), self._clock.now())
         return "refused"
 
-    async def _patch_metadata(self, resource: Resource, raw: Json, change: Json) -> Json:
+    async def _patch_metadata(self, resource: Resource, raw: Json, change: Json, memory: Memory) -> Json:
         meta = metadata(raw)
         body = {"metadata": {**change, "resourceVersion": meta["resourceVersion"]}}
         answer = await self._kube.patch(resource, meta.get("namespace", ""), meta["name"], body, manager=self._manager)
-        self._cache.put(resource.plural, answer)
+        self._learnt(memory, resource, answer)
         return answer
 
-    async def _patch_status(self, resource: Resource, raw: Json, status: Json, removable: frozenset[str]) -> bool:
+    async def _patch_status(
+        self, resource: Resource, raw: Json, status: Json, removable: frozenset[str], memory: Memory
+    ) -> bool:
         current: Json = raw.get("status") or {}
         difference = merge_difference(current, status, removable=removable)
         if not difference:
@@ -246,7 +267,7 @@ class Executor:
         answer = await self._kube.patch(
             resource, meta.get("namespace", ""), meta["name"], body, subresource="status", manager=self._manager
         )
-        self._cache.put(resource.plural, answer)
+        self._learnt(memory, resource, answer)
         return True
 
 

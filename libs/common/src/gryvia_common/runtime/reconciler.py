@@ -14,9 +14,9 @@ import contextlib
 import contextvars
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -28,7 +28,7 @@ from gryvia_common.kube.objects import Json, Key, uid_of
 from gryvia_common.kube.resources import Resource
 from gryvia_common.runtime.actions import Actions
 from gryvia_common.runtime.apiserver import ApiServer
-from gryvia_common.runtime.cache import Change, ObjectCache
+from gryvia_common.runtime.cache import Change, ObjectCache, ObjectId
 from gryvia_common.runtime.controller import Controller, Ref, Selection
 from gryvia_common.runtime.executor import Executor, Memory
 from gryvia_common.runtime.logs import PASS
@@ -48,7 +48,7 @@ class _Life:
     """What is known of one object between its passes."""
 
     uid: str
-    memory: Memory = field(default_factory=Memory)
+    memory: Memory
     refs: frozenset[Ref | Selection] = frozenset()
     steps: int = 0
 
@@ -68,6 +68,7 @@ class Reconciler:
         metrics: ControllerMetrics,
         holds: Callable[[Key], bool],
         thread: ThreadPoolExecutor,
+        spread: Callable[[Change | None, ObjectId], None],
     ) -> None:
         self.controller = controller
         self.queue: WorkQueue[Key] = WorkQueue()
@@ -79,6 +80,7 @@ class Reconciler:
         self._metrics = metrics
         self._holds = holds
         self._thread = thread
+        self._spread = spread
         self._lives: dict[Key, _Life] = {}
         self._referring: dict[Ref | Selection, set[Key]] = {}
         self._actions: Actions[Key] = Actions(kube, api, clock, controller.actions, self.queue.add)
@@ -87,18 +89,23 @@ class Reconciler:
         self._idle = asyncio.Event()
         self._log = structlog.get_logger(controller.kind.name)
 
-    def changed(self, change: Change, priority: Priority) -> None:
-        """An object of the cache is new, different or gone: look again at whom it concerns."""
+    def changed(self, change: Change, priority: Priority, *, by: ObjectId | None = None) -> None:
+        """An object of the cache is new, different or gone: look again at whom it concerns. `by`: whose pass in this process
+        changed it; that one goes on by itself."""
+        for key in self._concerned(change):
+            if (self.controller.kind.plural, key) != by:
+                self._news(key, priority, own=by is not None)
+
+    def _concerned(self, change: Change) -> Iterator[Key]:
         plural, key = change.object
         kind = self.controller.kind
         if plural == kind.plural:
-            self._news(key, priority)
+            yield key
         elif change.owner is not None and change.owner[0] == kind.plural:
-            self._news(Key(change.owner[1], change.owner[2]), priority)
+            yield Key(change.owner[1], change.owner[2])
         named = {Ref(one, key.namespace, key.name) for one in self.controller.ref_resources if one.plural == plural}
         for ref in named | change.selections:
-            for referring in self._referring.get(ref, ()):
-                self._news(referring, priority)
+            yield from self._referring.get(ref, ())
 
     def enqueue_held(self) -> None:
         """Look at every object of ours: after a replay, or when partitions were gained."""
@@ -144,11 +151,12 @@ class Reconciler:
         self.queue.close()
         await self._actions.close()
 
-    def _news(self, key: Key, priority: Priority) -> None:
+    def _news(self, key: Key, priority: Priority, *, own: bool = False) -> None:
+        """`own`: of the service's own making, so that two objects which keep changing each other are slowed down, too."""
         if not self._holds(key):
             return
         life = self._lives.get(key)
-        if life is not None:
+        if life is not None and not own:
             life.steps = 0
         self.queue.add(key, priority=priority)
 
@@ -249,10 +257,11 @@ class Reconciler:
         kind = self.controller.kind
         known = self._cache.uid(kind.plural, key)
         try:
-            self._cache.put(kind.plural, await self._kube.get(kind.resource, key.namespace, key.name))
+            live = await self._kube.get(kind.resource, key.namespace, key.name)
+            self._spread(self._cache.put(kind.plural, live), (kind.plural, key))
         except Gone:
             if known is not None:
-                self._cache.remove(kind.plural, key, known, 0)
+                self._spread(self._cache.remove(kind.plural, key, known, 0), (kind.plural, key))
             self.give_up(key)
             return "success"
         except Transient as error:
@@ -270,7 +279,7 @@ class Reconciler:
             self._refer(key, life, frozenset())
             life = None
         if life is None:
-            life = self._lives[key] = _Life(uid)
+            life = self._lives[key] = _Life(uid, Memory((self.controller.kind.plural, key)))
         return life
 
     def _refer(self, key: Key, life: _Life, refs: frozenset[Ref | Selection]) -> None:

@@ -26,7 +26,7 @@ from gryvia_common.errors import Gone, GryviaError
 from gryvia_common.kube.children import owner_of
 from gryvia_common.kube.objects import Json, Key
 from gryvia_common.kube.resources import Resource
-from gryvia_common.runtime.cache import Change, ObjectCache
+from gryvia_common.runtime.cache import Change, ObjectCache, ObjectId
 from gryvia_common.runtime.controller import Controller
 from gryvia_common.runtime.executor import Executor
 from gryvia_common.runtime.metrics import ControllerMetrics, QueueCollector, gauge
@@ -90,7 +90,9 @@ class Shell:
         self._reads: set[asyncio.Task[None]] = set()
         manager = f"gryvia-{service.name}"
         recorder = Recorder(self._kube, manager, self._clock)
-        executor = Executor(self._kube, self._bus, self._cache, recorder, self._clock, manager=manager)
+        executor = Executor(
+            self._kube, self._bus, self._cache, recorder, self._clock, manager=manager, spread=self._spread
+        )
         self._reconcilers = [
             Reconciler(
                 controller,
@@ -102,6 +104,7 @@ class Shell:
                 metrics=ControllerMetrics(connected.registry, controller.kind.name.lower(), connected.metrics),
                 holds=self._holds,
                 thread=thread,
+                spread=self._spread,
             )
             for controller in service.controllers
         ]
@@ -183,11 +186,11 @@ class Shell:
         owner = owner_of(obj)
         return owner is not None and owner.plural in self._kinds
 
-    def _spread(self, change: Change | None) -> None:
+    def _spread(self, change: Change | None, by: ObjectId | None = None) -> None:
         if change is None:
             return
         for reconciler in self._reconcilers:
-            reconciler.changed(change, Priority.LIVE)
+            reconciler.changed(change, Priority.LIVE, by=by)
 
     async def _read(self, plural: str, key: Key) -> None:
         """An object too large for the bus: its message was only a hint."""
