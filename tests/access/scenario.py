@@ -16,6 +16,8 @@ from gryvia_common.kinds.aijob import AI_JOB
 from gryvia_common.kinds.autotuner import AUTO_TUNER
 from gryvia_common.kinds.inferenceservice import INFERENCE_SERVICE
 from gryvia_common.kinds.modelregistry import MODEL_REGISTRY
+from gryvia_common.kinds.workflow import WORKFLOW
+from gryvia_common.kube.children import owned_metadata
 from gryvia_common.kube.client import Kube
 from gryvia_common.kube.objects import Json, annotations_of, is_deleting, labels_of, metadata
 from gryvia_common.kube.resources import CONFIG_MAPS, EVENTS, JOBS, PODS, PVCS, SERVICES, STATEFUL_SETS, Resource
@@ -42,6 +44,8 @@ class Scenario:
         await self._job_that_is_preempted_twice()
         await self._study()
         await self._models()
+        await self._workflow()
+        await self._old_run()
 
     async def disturb(self, request: Request) -> None:
         """Before a status is written for the first time somebody edits the object: the write is a conflict and is decided anew."""
@@ -177,6 +181,61 @@ class Scenario:
                 lambda found, word=decision: _status(found).get("promotionDecision") == word,
             )
 
+    async def _workflow(self) -> None:
+        """A pod and a job that take too long, the job twice; a pod with long outputs; an approval; an entry, and a change of it."""
+        script = {"image": "python:3", "command": ["true"]}
+        entry = {"modelName": "made", "version": "1", "artifacts": {"s3Path": "s3://models/made"}}
+        job = {"type": "training", "gpus": 0, "image": "python:3", "command": ["true"]}
+        steps: list[Json] = [
+            {"name": "slow-pod", "timeoutSeconds": 1, "script": script},
+            {"name": "slow-job", "timeoutSeconds": 1, "retries": 2, "jobTemplate": job},
+            {"name": "long", "script": script},
+            {"name": "ask", "type": "approval"},
+            {"name": "make", "dependsOn": ["ask"], "register": entry},
+            {
+                "name": "mark",
+                "dependsOn": ["make"],
+                "registry": {"entry": "flow-make", "action": "updateMetadata", "metadata": {"seen": "yes"}},
+            },
+        ]
+        await self._create_workflow("flow", steps=steps)
+        for resource, name in ((PODS, "flow-slow-pod"), (AI_JOB.resource, "flow-slow-job-r2")):
+            await self._until(resource, name, lambda found: not is_deleting(found))
+            await self._gone(resource, name)
+        await self._run_pod("flow", name="flow-long", ended=True, message='{"text": "' + "x" * 3000 + '"}')
+        await self._until(CONFIG_MAPS, "flow-long-outputs", lambda found: len(found["data"]["text"]) == 3000)
+        answer = {"gryvia.io/approval-ask": '{"decision": "Approved", "by": "ann"}'}
+        await self._change(WORKFLOW.resource, "flow", {"metadata": {"annotations": answer}})
+        await self._until(WORKFLOW.resource, "flow", lambda flow: _status(flow).get("phase") == "Failed")
+        await self._until(WORKFLOW.resource, "flow", lambda flow: not answer.keys() & annotations_of(flow).keys())
+        marked = await self.kube.get(MODEL_REGISTRY.resource, self.namespace, "flow-make")
+        assert marked["spec"]["metadata"] == {"seen": "yes"}
+
+    async def _old_run(self) -> None:
+        """A run begins and what is left of one long before goes."""
+        await self._create_workflow("yearly", schedule="0 0 1 1 *", steps=[{"name": "ask", "type": "approval"}])
+        await self._until(WORKFLOW.resource, "yearly", lambda flow: _status(flow).get("phase") == "Scheduled")
+        flow = await self.kube.get(WORKFLOW.resource, self.namespace, "yearly")
+        labels = {"gryvia.io/run": "1"}
+        meta = owned_metadata(flow, WORKFLOW.resource, "yearly-run-n1", labels)
+        await self.kube.create(CONFIG_MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {}})
+        status = {
+            "run": 20,
+            "startTime": "2001-01-01T00:00:00Z",
+            "completionTime": "2001-01-01T00:00:00Z",
+            "nextScheduleTime": "2001-01-01T00:00:00Z",
+            "stepStatuses": [{"name": "ask", "phase": "Succeeded"}],
+        }
+        await self.kube.patch(WORKFLOW.resource, self.namespace, "yearly", {"status": status}, subresource="status")
+        await self._until(WORKFLOW.resource, "yearly", lambda flow: _status(flow).get("run") == 21)
+        await self._gone(CONFIG_MAPS, "yearly-run-n1")
+        await self._until(CONFIG_MAPS, "yearly-run-n20", lambda found: bool(found["data"]))
+
+    async def _create_workflow(self, name: str, **spec: object) -> None:
+        meta = {"name": name, "namespace": self.namespace}
+        workflow = {"apiVersion": "gryvia.io/v1alpha1", "kind": "GryviaWorkflow", "metadata": meta, "spec": spec}
+        await self.kube.create(WORKFLOW.resource, workflow)
+
     async def _submit(self, name: str, **spec: object) -> None:
         job = {
             "apiVersion": "gryvia.io/v1alpha1",
@@ -193,13 +252,14 @@ class Scenario:
     async def _change(self, resource: Resource, name: str, change: Json) -> None:
         await self.kube.patch(resource, self.namespace, name, change)
 
-    async def _run_pod(self, job: str, *, ended: bool = False) -> None:
-        """As a kubelet would say it, of the job's pod."""
-        pod = (await self._owned(PODS, job))[0]
+    async def _run_pod(self, owner: str, *, ended: bool = False, name: str = "", message: str = "") -> None:
+        """As a kubelet would say it, of the owner's pod, or of the one of this name."""
+        pod = next(one for one in await self._owned(PODS, owner) if name in ("", metadata(one)["name"]))
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         state: Json = {"running": {"startedAt": now}}
         if ended:
-            state = {"terminated": {"exitCode": 0, "startedAt": now, "finishedAt": now, "reason": "Completed"}}
+            end = {"exitCode": 0, "startedAt": now, "finishedAt": now, "reason": "Completed", "message": message}
+            state = {"terminated": end}
         container: Json = {
             "name": pod["spec"]["containers"][0]["name"],
             "image": "python:3",
@@ -214,8 +274,7 @@ class Scenario:
             "conditions": [{"type": "Ready", "status": str(not ended), "lastTransitionTime": now}],
             "containerStatuses": [container],
         }
-        name = metadata(pod)["name"]
-        await self.kube.patch(PODS, self.namespace, name, {"status": status}, subresource="status")
+        await self.kube.patch(PODS, self.namespace, metadata(pod)["name"], {"status": status}, subresource="status")
 
     async def _owned(self, resource: Resource, owner: str) -> list[Json]:
         """What belongs to a Gryvia object of this name, as soon as there is anything."""

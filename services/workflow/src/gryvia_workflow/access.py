@@ -16,7 +16,7 @@ WRITES: Writes = {
     WORKFLOW.resource: ("patch",),
     AI_JOB.resource: ("create", "delete"),
     PODS: ("create", "delete"),
-    CONFIG_MAPS: ("create", "patch", "delete"),
+    CONFIG_MAPS: ("create", "delete"),
     MODEL_REGISTRY.resource: ("create", "patch"),
 }
 

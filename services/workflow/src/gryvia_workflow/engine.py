@@ -85,7 +85,7 @@ class Engine:
                 self._roll_up(name)
 
     def outputs_of(self, task: Task) -> Mapping[str, str]:
-        """The whole outputs of a task that succeeded."""
+        """The whole outputs of a task that succeeded. Raises Unresolved."""
         key = task.step, task.index
         if key not in self._whole:
             self._whole[key] = self._read_outputs(task)
@@ -96,7 +96,11 @@ class Engine:
             return collected(self.outputs_of(item) for item in task.items)
         if task.outputs_in:
             config_map = self._world.child(CONFIG_MAPS, task.outputs_in)
-            return dict((config_map or {}).get("data") or task.outputs)
+            if config_map is None:
+                raise Unresolved(
+                    f"the outputs of step {task.title} stood in ConfigMap {task.outputs_in}, which is gone"
+                )
+            return dict(config_map.get("data") or {})
         return task.outputs
 
     def _begin(self, name: str) -> None:
@@ -127,7 +131,7 @@ class Engine:
             if step.with_items is None:
                 return True
             return self._laid_out(step, task)
-        except NoAnswer as error:
+        except (NoAnswer, Unresolved) as error:
             said = f'condition "{step.condition}": {error}'
         except BadItems as error:
             said = str(error)
@@ -184,11 +188,19 @@ class Engine:
             return
         ended = after(task, step, end, self._at)
         if ended.phase == "Succeeded":
-            outputs, where, apply = kept(self._workflow, self._run, ended, end.outputs)
-            self._whole[ended.step, ended.index] = end.outputs
-            self.effects.apply += apply
-            ended = replace(ended, outputs=outputs, outputs_in=where)
+            ended = self._keep(step, ended, end.outputs)
         self._put(ended)
+
+    def _keep(self, step: Step, task: Task, values: Mapping[str, str]) -> Task:
+        """With its outputs; an attempt whose outputs cannot be kept has failed."""
+        outputs, where, apply = kept(self._workflow, self._run, task, values)
+        refusal = self._world.refusal(CONFIG_MAPS, where) if where else None
+        if refusal is not None:
+            end = End("failed", f"the outputs cannot be kept in ConfigMap {where}: {refusal.message}")
+            return after(replace(task, phase="Running"), step, end, self._at)
+        self._whole[task.step, task.index] = values
+        self.effects.apply += apply
+        return replace(task, outputs=outputs, outputs_in=where)
 
     def _overtime(self, step: Step, task: Task, kind: StepType) -> End | None:
         until = deadline(task, step)
@@ -214,10 +226,13 @@ class Engine:
             said = f"{len(failed)} of {len(task.items)} items failed; item {failed[0].index}: {failed[0].message}"
             self._put(replace(task, phase="Failed", message=said))
             return
-        task = replace(task, phase="Succeeded")
-        outputs, where, apply = kept(self._workflow, self._run, task, self.outputs_of(task))
+        try:
+            outputs, where, apply = kept(self._workflow, self._run, task, self.outputs_of(task))
+        except Unresolved as error:
+            self._put(replace(task, phase="Failed", message=str(error)))
+            return
         self.effects.apply += apply
-        self._put(replace(task, outputs=outputs, outputs_in=where))
+        self._put(replace(task, phase="Succeeded", outputs=outputs, outputs_in=where))
 
     def _payload(self, step: Step, task: Task, block: str) -> Json:
         scope = self._scope()

@@ -28,7 +28,9 @@ def filed(workflow: Workflow) -> Apply:
     labels = {f"{GROUP}/component": "workflow-run", RUN_LABEL: str(run)}
     meta = owned_metadata(workflow.raw, WORKFLOW.resource, run_name(workflow.name, run), labels)
     data = {RUN_KEY: encode_run(workflow.status)}
-    return Apply(CONFIG_MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data})
+    return Apply(
+        CONFIG_MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}, create_only=True
+    )
 
 
 def outdated(workflow: Workflow, world: World, run: int) -> Iterator[Delete]:

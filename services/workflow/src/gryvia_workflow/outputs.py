@@ -87,7 +87,7 @@ def kept(
     labels = {f"{GROUP}/component": "workflow-outputs", f"{GROUP}/run": str(run)}
     meta = owned_metadata(workflow.raw, WORKFLOW.resource, name, labels)
     manifest: Json = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": dict(values)}
-    return shown, name, (Apply(CONFIG_MAPS, manifest),)
+    return shown, name, (Apply(CONFIG_MAPS, manifest, create_only=True),)
 
 
 def collected(items: Iterable[Mapping[str, str]]) -> dict[str, str]:
