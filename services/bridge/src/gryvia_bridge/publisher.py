@@ -60,7 +60,10 @@ class Publisher:
         self._trouble = Trouble()
 
     def lane(self, plural: str) -> Lane:
-        return self._lanes.setdefault(plural, Lane())
+        lane = self._lanes.get(plural)
+        if lane is None:
+            lane = self._lanes[plural] = Lane()
+        return lane
 
     @property
     def lanes(self) -> dict[str, Lane]:
