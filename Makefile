@@ -20,7 +20,7 @@ up: install ## the platform without the demo's objects
 test: install ## all tests
 	@$(BIN)/pytest $(ARGS)
 
-test-faults: install ## the long fault campaigns: simulation, replicas, kills, outages; GRYVIA_FAULTS_SEED=n for another run
+test-faults: install kube-tools ## the long fault campaigns (three quarters of an hour): simulation, replicas, kills, outages, full disks
 	@GRYVIA_FAULTS=1 $(BIN)/pytest tests/simulation tests/faults $(ARGS)
 
 lint: install ## style, import rules, module sizes, each service installed alone
@@ -31,7 +31,7 @@ lint: install ## style, import rules, module sizes, each service installed alone
 	@$(BIN)/python tools/check_alone.py
 
 types: install ## strict types
-	@$(BIN)/mypy libs/common/src libs/devcluster/src libs/report/src libs/search/src services/*/src cli/src bench tools
+	@$(BIN)/mypy libs/common/src libs/devcluster/src libs/models/src libs/report/src libs/search/src services/*/src cli/src bench tools
 
 crds: install ## CRDs and the reference pages of the kinds, from the models; ARGS=--check only compares
 	@$(BIN)/python -m gryvia_common.kinds.generate $(ARGS)

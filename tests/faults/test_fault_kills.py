@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from at_once import at_once
 from harness import Pod, Site, site, study
 from real_site import SETTINGS, between, real_site
 
@@ -76,7 +77,7 @@ def blows(victims: Sequence[str], *, wipe: bool) -> list[Blow]:
     chance = random.Random(SEED)
     hit = [(victim, way) for victim in victims for way in ("kill", "stop", "term")]
     hit += [("nats", "kill and wipe")] * 2 if wipe else []
-    hit += [(chance.choice(victims), chance.choice(("kill", "kill", "term"))) for _ in range(BLOWS - len(hit))]
+    hit += [(chance.choice(victims), chance.choice(("kill", "kill", "stop", "term"))) for _ in range(BLOWS - len(hit))]
     chance.shuffle(hit)
     return sorted(Blow(chance.uniform(0.0, WINDOW), *one) for one in hit)
 
@@ -115,50 +116,52 @@ async def studies(found: Site) -> list[Json]:
     not os.environ.get("GRYVIA_FAULTS"), reason="long: make test-faults; tests/e2e/test_crash.py kills each part once"
 )
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize(
-    ("cluster", "victims"),
-    [
-        ("devcluster", (*SERVICES, "nats", "api")),
-        ("a real control plane", (*SERVICES, "nats", "api", "etcd")),
-    ],
-)
 async def test_studies_survive_kills_of_everything(
-    tmp_path: Path,
-    cluster: str,
-    victims: tuple[str, ...],
-    stored_events: StoredEvents,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, stored_events: StoredEvents, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    async def campaign(cluster: str, victims: tuple[str, ...], *, wipe: bool) -> None:
+        folder = tmp_path / cluster.replace(" ", "-")
+        folder.mkdir()
+        figures = await strike(cluster, folder, blows(victims, wipe=wipe), stored_events)
+        with capsys.disabled():
+            print(f"\nkills on {cluster}: {figures}")
+
     # A wipe takes the events with it: where there is none, each has to be there.
-    wiped = cluster == "devcluster"
-    planned = blows(victims, wipe=wiped)
+    await at_once(
+        campaign("devcluster", (*SERVICES, "nats", "api"), wipe=True),
+        campaign("a real control plane", (*SERVICES, "nats", "api", "etcd"), wipe=False),
+    )
+
+
+async def strike(cluster: str, folder: Path, planned: list[Blow], stored_events: StoredEvents) -> str:
+    """A sentence with the figures."""
     loop = asyncio.get_running_loop()
-    async with platform(cluster, tmp_path) as found:
+    async with platform(cluster, folder) as found:
         for number in range(STUDIES):
             await found.admin.create(AUTO_TUNER.resource, study(f"study-{number}", trials=TRIALS))
         began = loop.time()
-        async with asyncio.TaskGroup() as stops:
+        async with asyncio.TaskGroup() as falling:
             for blow in planned:
                 await asyncio.sleep(max(0.0, began + blow.at - loop.time()))
-                stops.create_task(blow.fall(found))
-        alive = sum(
-            (obj.get("status") or {}).get("phase") not in ("Succeeded", "Failed") for obj in await studies(found)
-        )
+                falling.create_task(blow.fall(found))
+        alive = sum(not ended(obj) for obj in await studies(found))
         async with asyncio.timeout(WINDOW + 300):
-            while not all(
-                (obj.get("status") or {}).get("phase") in ("Succeeded", "Failed") for obj in await studies(found)
-            ):
+            while not all(ended(obj) for obj in await studies(found)):
                 await asyncio.sleep(0.5)
         seconds = loop.time() - began
         await found.until_ready()
+        wiped = any(blow.way == "kill and wipe" for blow in planned)
         await check(found, await stored_events(BusSettings(url=found.nats.url)), wiped)
         assert alive, "nobody was there to be hit by the last blow"
-        with capsys.disabled():
-            done = Counter(f"{blow.victim}: {blow.way}" for blow in planned)
-            print(
-                f"\nkills on {cluster}, seed {SEED}: {STUDIES} studies of {TRIALS} trials in {seconds:.0f} s, {alive} alive after the "
-                f"last blow; {sum(done.values())} blows, stops of {STOP:.0f} s: {dict(sorted(done.items()))}"
-            )
+        done = Counter(f"{blow.victim} {blow.way}" for blow in planned)
+        return (
+            f"seed {SEED}, {STUDIES} studies of {TRIALS} trials in {seconds:.0f} s, {alive} alive after the last blow; "
+            f"{len(planned)} blows, stops of {STOP:.0f} s: {', '.join(f'{who} {times}' for who, times in sorted(done.items()))}"
+        )
+
+
+def ended(obj: Json) -> bool:
+    return (obj.get("status") or {}).get("phase") in ("Succeeded", "Failed")
 
 
 async def check(found: Site, events: list[ReceivedEvent], wiped: bool) -> None:
