@@ -3,9 +3,10 @@
 Bridge, workflow service and NATS are processes of their own; steps of type job are played by this program instead of the jobs service.
 
 workflow-light-step: milliseconds of the service's CPU a light step, in one workflow of 99 in a row: register, registry, webhook (to a
-server on this machine), 33 times. `wall` is the time from one to the next, with the requests to the API server and the call in it. workflow-runs: three-step
-runs a minute, all created at once, each such a triple. workflow-writes: the service's own writes a step, of light steps and of scripts
-in pods that a simulated node runs. workflow-object: bytes of a workflow with 100 steps that each reported 32 outputs of 4 kB.
+server on this machine), 33 times; `wall` is the time from one to the next, with the requests to the API server and the call in it.
+workflow-runs: three-step runs a minute, all created at once, each such a triple; with the CPU of every process, the API server's and
+this one's too. workflow-writes: the service's own writes a step, of light steps and of scripts in pods that a simulated node runs.
+workflow-object: bytes of a workflow with 100 steps that each reported 32 outputs of 4 kB.
 
     python -m bench.workflow [runs]
 """

@@ -21,7 +21,7 @@ from gryvia_common.runtime.unparsed import unparsed
 from gryvia_workflow.conditions import compile_condition
 from gryvia_workflow.decide import Tools, decide
 from gryvia_workflow.engine import Advance
-from gryvia_workflow.run import Workflow, read_tasks
+from gryvia_workflow.run import Workflow
 from gryvia_workflow.settings import WorkflowSettings
 from gryvia_workflow.steps import approval, job, register, registry, script, webhook
 from gryvia_workflow.validation import Checked, check, step_type
@@ -80,19 +80,24 @@ class Checks:
 def refs(workflow: Workflow, get: Lookup) -> Iterator[Ref | Selection]:
     if workflow.status.phase != "Running":
         return
-    tasks, namespace = read_tasks(workflow), workflow.namespace
+    namespace = workflow.namespace
+    running = {one.name: one for one in workflow.status.step_statuses or () if one.phase == "Running"}
     for step in workflow.spec.steps:
-        kind, task = step_type(step), tasks[step.name]
-        for one in task.items or (task,):
-            if one.phase != "Running" or not one.child:
+        status = running.get(step.name)
+        if status is None:
+            continue
+        kind = step_type(step)
+        for one in status.items or (status,):
+            child = one.job_name
+            if one.phase != "Running" or not child:
                 continue
             if kind == "job":
-                yield job.pods_of(namespace, one.child)
+                yield job.pods_of(namespace, child)
             elif kind == "registry" and step.registry is not None and step.registry.service_name:
-                yield Ref(INFERENCE_SERVICE.resource, namespace, one.child)
-                service = get(INFERENCE_SERVICE.resource, namespace, one.child) or {}
+                yield Ref(INFERENCE_SERVICE.resource, namespace, child)
+                service = get(INFERENCE_SERVICE.resource, namespace, child) or {}
                 model = (service.get("spec") or {}).get("modelRef")
                 if model:
                     yield Ref(MODEL_REGISTRY.resource, namespace, model)
             elif kind in ("register", "registry"):
-                yield Ref(MODEL_REGISTRY.resource, namespace, one.child)
+                yield Ref(MODEL_REGISTRY.resource, namespace, child)
