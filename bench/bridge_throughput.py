@@ -33,6 +33,7 @@ from gryvia_common.bus.jetstream import StreamState, stream_state
 from gryvia_common.bus.streams import OBJECTS
 from gryvia_common.clock import SystemClock
 from gryvia_common.kinds.aijob import AI_JOB
+from gryvia_common.runtime.logs import configure_logs
 
 NAMES = (
     "bridge-first-cpu",
@@ -183,6 +184,7 @@ async def _state(bus: Bus) -> StreamState:
 
 
 def run(wanted: Set[str] = frozenset(NAMES), count: int = OBJECTS_COUNT) -> Iterable[Line]:
+    configure_logs(level="error")
     yield from asyncio.run(_measure(count, wanted))
 
 

@@ -21,6 +21,7 @@ from tools.realcluster.programs import NotBuilt, find_programs
 from bench.programs import python, text_of
 from bench.results import Line
 from gryvia_common.kube.objects import Json
+from gryvia_common.runtime.logs import configure_logs
 
 DEVCLUSTER, REAL = "devcluster", "kube-apiserver"
 Audit = Callable[[], Iterator[Json]]
@@ -68,6 +69,7 @@ async def real(folder: Path, controllers: bool) -> AsyncIterator[Cluster]:
 
 def on_each(measure: Measure, *, controllers: bool = False) -> Iterable[Line]:
     """The measure on devcluster, then on a real API server where `make kube-tools` has built one; each in a new folder."""
+    configure_logs(level="error")
     opens: list[Opens] = [devcluster]
     try:
         find_programs()

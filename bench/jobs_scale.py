@@ -7,8 +7,8 @@ the clock runs from the answer to its last create until every object has a phase
 jobs-settled: seconds for that. jobs-cpu: milliseconds of bridge, service and NATS an object. jobs-writes: the service's own writes an
 object. jobs-against-bare: the time from the first create to the end, over that of a bare aiohttp writer which sends the same requests
 (create the object, its Service and its Job, patch its status) to the same API server in the same run, with the same watch open.
-Beside it stand the CPU seconds of everybody in both runs: with more CPU needed than the cores have in 1.3 times the bare writer's time,
-no amount of waiting less can hold it.
+Beside it stand the CPU seconds of everybody in both runs: when they are more than the cores have in 1.3 times the bare writer's
+time, no amount of waiting less can hold it.
 
     python -m bench.jobs_scale [objects ...]
 """

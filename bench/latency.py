@@ -204,7 +204,7 @@ users: [{name: none, user: {}}]
 
 
 def run(wanted: Set[str] = frozenset(NAMES)) -> Iterable[Line]:
-    configure_logs(level="error", format="json")
+    configure_logs(level="error")
     if "change-to-pass" in wanted:
         yield from on_each(change_to_pass)
     if "live-edit" in wanted:

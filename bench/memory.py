@@ -26,6 +26,7 @@ from gryvia_common.clock import SystemClock
 from gryvia_common.kinds.aijob import AI_JOB
 from gryvia_common.kube.objects import Json
 from gryvia_common.kube.resources import JOBS, PODS, PVCS, SERVICES, STATEFUL_SETS
+from gryvia_common.runtime.logs import configure_logs
 
 NAMES = ("service-memory",)
 OBJECTS, CHANGES, SETTLED = 10_000, 200_000, 40_000
@@ -115,6 +116,7 @@ async def until_quiet(port: int, objects: int) -> None:
 
 
 def run(wanted: Set[str] = frozenset(NAMES)) -> Iterable[Line]:
+    configure_logs(level="error")
     idle, filled, growth = asyncio.run(measure())
     yield line(NAMES[0], idle, "MB", IDLE_GOAL, {"what": "idle"}, digits=1)
     yield line(NAMES[0], filled, "MB", OBJECTS_GOAL, {"what": "objects", "objects": OBJECTS}, digits=1)
