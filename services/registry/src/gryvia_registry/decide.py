@@ -21,11 +21,10 @@ from gryvia_common.runtime.parsing import parse_object
 from gryvia_common.runtime.plan import Apply, Plan
 from gryvia_common.runtime.world import World
 from gryvia_registry import events, moves, rollback, serving
-from gryvia_registry.entry import Entry
-from gryvia_registry.guard import guard, guarded
+from gryvia_registry.entry import Entry, guard, guarded
 from gryvia_registry.rollback import REQUESTED
 from gryvia_registry.standing import Standing, read
-from gryvia_registry.status import Findings, in_production, proven, status_of
+from gryvia_registry.status import Findings, status_of
 from gryvia_registry.validation import problems, without_effect
 
 
@@ -41,7 +40,7 @@ def decide(entry: Entry, world: World, now: datetime, *, parse: ParseFamily) -> 
     changed = family != standing.family
     stages = moves.stage_patches(standing) if believed and not changed else ()
     found = Findings(
-        serving=serving.mirror(entry, world, in_production=in_production(standing)),
+        serving=serving.mirror(entry, world, in_production=standing.in_production),
         pending=changed or bool(stages),
         judgement=judgement,
         back=back,
@@ -51,7 +50,7 @@ def decide(entry: Entry, world: World, now: datetime, *, parse: ParseFamily) -> 
     status = status_of(standing, found)
     needed = bool(serving.serving_names(entry, world)) or (standing.holds and entry.spec.auto_serve)
     metadata = guard(entry.raw, wanted=needed)
-    changed = changed and proven(standing)
+    changed = changed and standing.proven
     if changed and standing.record is not None:
         return _told(standing, status, Plan(patch=moves.record_patch(standing, family), actions=standing.looks()))
     if back is not None and back.refused and entry.status == status and REQUESTED in entry.annotations:
@@ -107,7 +106,7 @@ def _leave(standing: Standing) -> Plan:
     patch = moves.record_patch(standing, family)
     if patch and not standing.unreadable and standing.world.refusal(CONFIG_MAPS, standing.record_name) is None:
         return Plan(patch=patch, actions=standing.looks())
-    mirrored = serving.mirror(entry, standing.world, in_production=in_production(standing))
+    mirrored = serving.mirror(entry, standing.world, in_production=standing.in_production)
     status = status_of(standing, Findings(serving=mirrored, held=served))
     plan = Plan(metadata=None if served else guard(entry.raw, wanted=False), actions=standing.looks())
     return _told(standing, status, plan)

@@ -17,10 +17,9 @@ from gryvia_common.kinds.modelregistry import MODEL_REGISTRY
 from gryvia_common.kube.objects import Json, key_of, metadata, uid_of
 from gryvia_common.kube.resources import CONFIG_MAPS
 from gryvia_common.runtime.plan import Patch
-from gryvia_registry import aliases
-from gryvia_registry import family as changes
-from gryvia_registry.entry import stage_seen
-from gryvia_registry.promotion import APPROVAL, Judgement, judge
+from gryvia_models import aliases
+from gryvia_models import family as changes
+from gryvia_models.policies import APPROVAL, Judgement, judge
 from gryvia_registry.rollback import REQUESTED, Rollback
 from gryvia_registry.standing import Standing
 
@@ -43,7 +42,7 @@ def next_family(standing: Standing, judgement: Judgement | None, back: Rollback 
         family = _kept(standing, back if valid else None)
     elif valid:
         family = _claimed(standing, judgement)
-    return aliases.aligned(family, standing.entry, standing.myself) if valid else family
+    return aliases.aligned(family, standing.entry.spec.aliases or (), standing.myself) if valid else family
 
 
 def departed(standing: Standing, *, served: bool) -> Family:
@@ -88,7 +87,9 @@ def stage_patches(standing: Standing) -> tuple[Patch, ...]:
     if not standing.holds:
         return ()
     replaced = [found for one in standing.family.demoting if (found := standing.seen(one)) is not None]
-    archived = [_stage(found, "archived") for found in replaced if stage_seen(found) in ("production", "staging")]
+    archived = [
+        _stage(found, "archived") for found in replaced if found["spec"].get("stage") in ("production", "staging")
+    ]
     own = () if standing.stage == "production" else (_stage(standing.entry.raw, "production"),)
     return (*archived, *own)
 

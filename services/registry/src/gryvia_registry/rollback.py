@@ -1,7 +1,7 @@
 """Whether the production entry gives its place back, and to whom: by policy or on request.
 
-Back means back in time: to what was in production before this entry, by the family's record. What was rolled back itself the last
-time it was in production is passed over, and so is what was deleted. A missing metric, or one that is no number, is no breach.
+Back means back in time: to what was in production before this entry, by the family's record. What was rolled back itself, or taken
+out by hand, when it last was in production is passed over, and so is what was deleted.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Literal
 from gryvia_common.kinds.families import Term
 from gryvia_common.kube.objects import Json, is_deleting, metadata
 from gryvia_common.kube.resources import GROUP
-from gryvia_common.numbers import parse_decimal
-from gryvia_registry import family as changes
-from gryvia_registry.entry import Entry
-from gryvia_registry.serving import SERVED, names
+from gryvia_models import family as changes
+from gryvia_models.policies import breached
+from gryvia_models.serving import names
+from gryvia_registry.serving import SERVED
 from gryvia_registry.standing import CANDIDATES, Standing
 
 REQUESTED = f"{GROUP}/rollback-requested"
@@ -32,6 +32,11 @@ class Rollback:
     target: tuple[Term, Json] | None = None
     refused: str = ""
 
+    @property
+    def waits(self) -> bool:
+        """A breach stays one: what is under way is waited for. Who asks is told at once."""
+        return self.refused == "NotStable" and self.why == "PolicyBreached"
+
 
 def wanted(standing: Standing) -> Rollback | None:
     """None when nobody and nothing asks for one."""
@@ -39,22 +44,9 @@ def wanted(standing: Standing) -> Rollback | None:
     requested = entry.annotations.get(REQUESTED)
     if requested is not None:
         return _judged(standing, "Requested", f"requested: {requested}"[:200])
-    breach = breached(entry)
-    return _judged(standing, "PolicyBreached", breach) if breach and standing.holds else None
-
-
-def breached(entry: Entry) -> str:
-    """The breach of rollbackPolicy in words; empty when there is none."""
     policy = entry.spec.rollback_policy
-    text = (entry.spec.metadata or {}).get(policy.metric) if policy else None
-    if policy is None or text is None:
-        return ""
-    value, bound = parse_decimal(text), parse_decimal(policy.threshold)
-    if value is None or bound is None:
-        return ""
-    if policy.direction == "maximize":
-        return f"{policy.metric} {text} is below {policy.threshold}" if value < bound else ""
-    return f"{policy.metric} {text} is above {policy.threshold}" if value > bound else ""
+    breach = breached(policy, entry.spec.metadata or {}) if policy is not None and standing.holds else ""
+    return _judged(standing, "PolicyBreached", breach) if breach else None
 
 
 def _judged(standing: Standing, why: Why, message: str) -> Rollback:

@@ -8,39 +8,16 @@ autoServe or made by hand, is mirrored.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
-from gryvia_common.kinds.conditions import ConditionStatus
 from gryvia_common.kinds.inferenceservice import INFERENCE_SERVICE
-from gryvia_common.kinds.modelregistry import RegistryPhase
 from gryvia_common.kube.children import child_name, is_controlled_by
 from gryvia_common.kube.objects import Json, metadata
 from gryvia_common.runtime.controller import Index, Ref
 from gryvia_common.runtime.world import World
+from gryvia_models.serving import Serving, is_stable, mirrored, names
 from gryvia_registry.entry import Entry
 
 SERVED = "served"
-
-
-@dataclass(frozen=True, slots=True)
-class Serving:
-    """What goes into the entry's status. `phase` None: nobody serves it. `condition`: of ModelServing."""
-
-    phase: RegistryPhase | None
-    condition: tuple[ConditionStatus, str, str]
-    fields: dict[str, str | None] = field(default_factory=dict)
-
-
-def names(service: Json) -> set[str]:
-    """The entries that a service names: what it serves, its canary, and what it may still go back to."""
-    spec, status = service.get("spec") or {}, service.get("status") or {}
-    canary = spec.get("canary") or {}
-    found = {spec.get("modelRef"), status.get("promotedVersion")}
-    if canary.get("enabled"):
-        found.add(canary.get("modelVersion"))
-    if status.get("bakeUntil"):
-        found.add(status.get("previousVersion"))
-    return {str(name) for name in found if name}
 
 
 def _keys(service: Json) -> Iterable[str]:
@@ -65,10 +42,10 @@ def serving_names(entry: Entry, world: World) -> list[str]:
 def mirror(entry: Entry, world: World, *, in_production: bool) -> Serving:
     service = _service(entry, world)
     if service is not None:
-        return _mirrored(entry, service)
+        return mirrored(entry.name, service)
     if not (entry.spec.auto_serve and in_production):
         why = "autoServe is off" if not entry.spec.auto_serve else "it is not its family's production entry"
-        return Serving(None, ("False", "NotServing", f"{why}, and no GryviaInferenceService names it"))
+        return Serving(("False", "NotServing", f"{why}, and no GryviaInferenceService names it"))
     config = entry.spec.serving_config
     if config is not None and config.service_name:
         what = f"GryviaInferenceService {config.service_name} does not serve this entry"
@@ -78,7 +55,7 @@ def mirror(entry: Entry, world: World, *, in_production: bool) -> Serving:
         f"autoServe: {what}; the service that sees to that has not answered or is not part of this installation. "
         f"To serve the model now, make a GryviaInferenceService with modelRef: {entry.name}"
     )
-    return Serving(None, ("False", "ServingUnavailable", message))
+    return Serving(("False", "ServingUnavailable", message))
 
 
 def _service(entry: Entry, world: World) -> Json | None:
@@ -89,28 +66,6 @@ def _service(entry: Entry, world: World) -> Json | None:
 
     def rank(service: Json) -> tuple[bool, bool, str]:
         name = metadata(service)["name"]
-        return not _is_stable(entry, service), name not in preferred, name
+        return not is_stable(entry.name, service), name not in preferred, name
 
     return min(found, key=rank, default=None)
-
-
-def _is_stable(entry: Entry, service: Json) -> bool:
-    served = (service.get("status") or {}).get("promotedVersion") or service["spec"].get("modelRef")
-    return entry.name in (served, service["spec"].get("modelRef"))
-
-
-def _mirrored(entry: Entry, service: Json) -> Serving:
-    name, status = metadata(service)["name"], service.get("status") or {}
-    phase, said = status.get("phase") or "Pending", status.get("message") or ""
-    fields: dict[str, str | None] = {"inference_service_name": name, "health": "Unknown", "message": said or None}
-    if not _is_stable(entry, service):
-        return Serving("Canary", ("False", "Canary", f"a canary of GryviaInferenceService {name}"), fields)
-    if phase == "Ready":
-        fields |= {"health": "Healthy", "serving_endpoint": status.get("endpoint"), "message": None}
-        return Serving("Serving", ("True", "Serving", f"GryviaInferenceService {name} serves it"), fields)
-    if phase == "Failed":
-        fields["health"] = "Unhealthy"
-        return Serving("Failed", ("False", "Failed", f"GryviaInferenceService {name} has failed: {said}"), fields)
-    return Serving(
-        "Deploying", ("False", "Deploying", f"GryviaInferenceService {name} is {phase}: {said}".rstrip(": ")), fields
-    )

@@ -12,17 +12,20 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from gryvia_common.errors import Gone
+from gryvia_common.kinds.conditions import find_condition
 from gryvia_common.kinds.families import Family, Holder, ParseFamily, Term, read_family, record_name
+from gryvia_common.kinds.model import Condition
 from gryvia_common.kinds.modelregistry import MODEL_REGISTRY, Stage
 from gryvia_common.kube.objects import Json, metadata, uid_of
 from gryvia_common.kube.resources import CONFIG_MAPS
 from gryvia_common.runtime.controller import ActionContext, Lookup, Ref, Selection
 from gryvia_common.runtime.plan import Action
 from gryvia_common.runtime.world import World
-from gryvia_registry import family as changes
+from gryvia_models import family as changes
 from gryvia_registry.entry import Entry, stage_of
 from gryvia_registry.serving import SERVED, shared_service
 
+IN_PRODUCTION = "InProduction"
 LOOK = "look"
 LOOK_AGAIN = 30.0
 CANDIDATES = 5
@@ -65,6 +68,33 @@ class Standing:
         return term is not None and self.entry.status.production_change == term.number
 
     @property
+    def in_production(self) -> bool:
+        """By the record, and by the stage, which follows it."""
+        return self.holds and self.stage == "production"
+
+    @property
+    def told_end(self) -> bool:
+        """Whether the status tells of the end of the newest term already."""
+        said = self.said(IN_PRODUCTION)
+        return self.confirmed and said is not None and said.status == "False"
+
+    @property
+    def rolled_back(self) -> Term | None:
+        """The newest term, if a rollback ended it and nothing was asked for since."""
+        term = self.term
+        return term if term is not None and term.reason == changes.ROLLED_BACK and self.stage == "archived" else None
+
+    @property
+    def proven(self) -> bool:
+        """Whether conditions were written for this generation: that write carried the resourceVersion."""
+        said = self.said("ModelRegistered")
+        return said is not None and said.observed_generation == self.entry.generation
+
+    def said(self, type: str) -> Condition | None:
+        """The condition, as the status has it."""
+        return find_condition(self.entry.status.conditions, type)
+
+    @property
     def demoted(self) -> bool:
         return any(one.uid == self.entry.uid for one in self.family.demoting)
 
@@ -79,9 +109,7 @@ class Standing:
 
     def named(self) -> list[Holder]:
         """Everybody that the record names as somebody who is there."""
-        family = self.family
-        found = [*([family.production] if family.production else []), *family.aliases.values(), *family.demoting]
-        return list({one.uid: Holder(entry=one.entry, uid=one.uid) for one in found}.values())
+        return list({one.uid: one for one in _named(self.family)}.values())
 
     def looks(self) -> tuple[Action, ...]:
         """To ask the API server about those who are not seen here."""
@@ -111,7 +139,7 @@ def refs(entry: Entry, get: Lookup, parse: ParseFamily) -> Iterable[Ref | Select
     yield Selection(SERVED, f"{entry.namespace}/{entry.name}")
     yield from shared_service(entry)
     family, _ = _family(entry.spec.model_name, get(CONFIG_MAPS, entry.namespace, name), parse)
-    named = [*([family.production] if family.production else []), *family.aliases.values(), *family.demoting]
+    named = _named(family)
     current = family.current
     if current is not None and current.uid == entry.uid:
         named += changes.previous(family, current)[:CANDIDATES]
@@ -126,6 +154,10 @@ async def look(context: ActionContext, arguments: Mapping[str, object]) -> objec
     except Gone:
         return ""
     return uid_of(live)
+
+
+def _named(family: Family) -> list[Holder]:
+    return [*([family.production] if family.production else []), *family.aliases.values(), *family.demoting]
 
 
 def _family(model_name: str, record: Json | None, parse: ParseFamily) -> tuple[Family, str]:

@@ -8,24 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gryvia_common.kinds.conditions import Said, find_condition, set_conditions, timestamp
+from gryvia_common.kinds.conditions import Said, set_conditions, timestamp
 from gryvia_common.kinds.families import Term
-from gryvia_common.kinds.modelregistry import (
-    MODEL_REGISTRY,
-    REGISTRY_HISTORY,
-    GryviaModelRegistryStatus,
-    ProductionSpan,
-    RegistryPhase,
-)
+from gryvia_common.kinds.modelregistry import MODEL_REGISTRY, GryviaModelRegistryStatus, RegistryPhase
 from gryvia_common.kube.resources import CONFIG_MAPS
-from gryvia_registry import aliases
-from gryvia_registry import family as changes
-from gryvia_registry.promotion import Judgement
+from gryvia_models import aliases
+from gryvia_models import family as changes
+from gryvia_models.policies import Judgement
+from gryvia_models.serving import Serving
 from gryvia_registry.rollback import Rollback
-from gryvia_registry.serving import Serving
-from gryvia_registry.standing import Standing
+from gryvia_registry.standing import IN_PRODUCTION, Standing
 
-IN_PRODUCTION = "InProduction"
 ROLLED_BACK = "RolledBack"
 PASSING = ("AliasesHeld", "DeletionHeld", "FamilyRecord", "FieldsIgnored", "SpecValid")
 ENDED = (changes.REPLACED, changes.ROLLED_BACK, changes.RELEASED, changes.DELETED)
@@ -45,169 +38,128 @@ class Findings:
     held: tuple[str, ...] = ()
 
 
-def proven(standing: Standing) -> bool:
-    """Whether the status was written for this generation: that write carried the resourceVersion, so the entry is seen as it is."""
-    said = find_condition(standing.entry.status.conditions, "ModelRegistered")
-    return said is not None and said.observed_generation == standing.entry.generation
-
-
-def in_production(standing: Standing) -> bool:
-    """By the record, and by the stage, which follows it."""
-    return standing.holds and standing.stage == "production"
-
-
 def status_of(standing: Standing, found: Findings) -> GryviaModelRegistryStatus:
     before, entry, serving = standing.entry.status, standing.entry, found.serving
-    said = [*_registered(standing, found), *_production(standing), *_gate(standing, found), *_told(standing, found)]
-    conditions = set_conditions(
-        before.conditions, said, passing=_passing(standing), now=standing.now, generation=entry.generation
-    )
     phase, message = _phase(standing, found)
-    same = serving.fields.get("inference_service_name") == before.inference_service_name
-    deployed = timestamp(standing.now) if phase == "Serving" else None
-    update: dict[str, object] = {
+    changes: dict[str, object] = {
         "phase": phase,
         "message": message or None,
-        "conditions": conditions,
+        "conditions": set_conditions(
+            before.conditions,
+            _said(standing, found),
+            passing=_passing(standing),
+            now=standing.now,
+            generation=entry.generation,
+        ),
         "observed_generation": before.observed_generation if found.pending else entry.generation,
         "registered_at": before.registered_at or timestamp(standing.now),
-        "inference_service_name": serving.fields.get("inference_service_name"),
-        "serving_endpoint": serving.fields.get("serving_endpoint"),
-        "health": serving.fields.get("health"),
-        "deployed_at": (before.deployed_at if same and serving.phase else None) or deployed,
+        "inference_service_name": serving.name,
+        "serving_endpoint": serving.endpoint,
+        "health": serving.health,
+        "deployed_at": _deployed_at(standing, serving),
         "aliases": aliases.held(standing.family, entry.uid) or None,
-        "history": None,
+        **_of_record(standing),
     }
-    if not standing.unreadable:
-        update |= _of_record(standing)
-    decision = "Promoted" if _was_promoted(standing) else found.judgement.decision if found.judgement else None
-    if decision is not None and not (decision == "Promoted" and not _was_promoted(standing)):
-        update["promotion_decision"] = decision
-    return before.model_copy(update=update)
+    if _was_promoted(standing):
+        changes["promotion_decision"] = "Promoted"
+    elif found.judgement is not None and found.judgement.decision != "Promoted":
+        changes["promotion_decision"] = found.judgement.decision
+    return before.model_copy(update=changes)
 
 
 def _of_record(standing: Standing) -> dict[str, object]:
-    term, holds = standing.term, in_production(standing)
-    told = holds or (term is not None and term.end is not None)
-    update: dict[str, object] = {}
-    if term is not None and told:
-        update["production_change"] = term.number
-    if holds and term is not None:
-        earlier = changes.previous(standing.family, term)
-        update["history"] = [_span(one) for one in standing.family.terms[:REGISTRY_HISTORY]]
-        update["previous_version"] = earlier[0].entry if earlier else None
-    return update
+    term, holds = standing.term, standing.in_production
+    if standing.unreadable or term is None or not (holds or term.end):
+        return {"history": None}
+    if not holds:
+        return {"history": None, "production_change": term.number}
+    earlier = changes.previous(standing.family, term)
+    return {
+        "production_change": term.number,
+        "previous_version": earlier[0].entry if earlier else None,
+        "history": changes.spans(standing.family),
+    }
 
 
-def _span(term: Term) -> ProductionSpan:
-    return ProductionSpan(
-        entry=term.entry,
-        version=term.version,
-        start_time=term.start,
-        end_time=term.end,
-        reason=term.reason or None,
-    )
+def _deployed_at(standing: Standing, serving: Serving) -> str | None:
+    before = standing.entry.status
+    known = before.deployed_at if serving.name == before.inference_service_name else None
+    return known or timestamp(standing.now) if serving.phase == "Serving" else known
 
 
 def _phase(standing: Standing, found: Findings) -> tuple[RegistryPhase, str]:
     if found.wrong:
         return "Failed", found.wrong
     if found.serving.phase is not None:
-        return found.serving.phase, found.serving.fields.get("message") or ""
-    term = standing.term
-    if term is not None and term.reason == ROLLED_BACK and standing.stage == "archived":
+        return found.serving.phase, found.serving.message
+    if (term := standing.rolled_back) is not None:
         return "RolledBack", f"{term.successor} is in production again"
     return "Registered", ""
 
 
-def _registered(standing: Standing, found: Findings) -> Iterator[Said]:
+def _said(standing: Standing, found: Findings) -> Iterator[Said]:
     artifacts = standing.entry.spec.artifacts
-    where = artifacts.s3_path or f"claim {artifacts.pvc_name}" + (
-        f", {artifacts.sub_path}" if artifacts.sub_path else ""
-    )
     if found.wrong:
         yield "ModelRegistered", "False", "InvalidSpec", found.wrong
         yield "SpecValid", "False", "Invalid", found.wrong
     else:
-        yield "ModelRegistered", "True", "Registered", f"files: {where}"
+        yield "ModelRegistered", "True", "Registered", f"files: {artifacts.s3_path or f'claim {artifacts.pvc_name}'}"
     yield "ModelServing", *found.serving.condition
+    if not standing.unreadable:
+        yield from _production(standing)
+    yield from _gate(standing, found.judgement)
+    yield from _rolled_back(standing, found.back)
+    if found.held:
+        message = (
+            f"served by GryviaInferenceService {', '.join(found.held)}; it goes when that serves another or is deleted"
+        )
+        yield "DeletionHeld", "True", "Served", message
+    if found.ignored:
+        yield "FieldsIgnored", "True", "NoEffect", found.ignored
+    yield from _record(standing)
+    yield from _aliases(standing)
 
 
 def _production(standing: Standing) -> Iterator[Said]:
-    term, before = standing.term, find_condition(standing.entry.status.conditions, IN_PRODUCTION)
-    if standing.unreadable:
-        return
-    if in_production(standing) and term is not None:
-        yield (
-            IN_PRODUCTION,
-            "True",
-            "InProduction",
-            f"since {term.start}, change {term.number} of the family: {term.note}",
-        )
-    elif term is not None and term.end is not None and (not _told_end(standing) or _still_ended(standing)):
+    """Why a term ended stands there until something new is asked for, and while the entry is archived."""
+    term, before = standing.term, standing.said(IN_PRODUCTION)
+    reason = before.reason if before is not None else ""
+    if standing.in_production and term is not None:
+        said = f"since {term.start}, change {term.number} of the family: {term.note}"
+        yield IN_PRODUCTION, "True", "InProduction", said
+    elif (
+        term is not None
+        and term.end is not None
+        and (not standing.told_end or _unchanged_since(standing, term, reason))
+    ):
         successor = f", {term.successor} took its place" if term.successor else ""
         yield IN_PRODUCTION, "False", term.reason, f"from {term.start} to {term.end}{successor}"
     elif standing.stage == "archived" and not standing.holds:
-        if before is None or before.reason not in ENDED:
+        if reason not in ENDED:
             yield IN_PRODUCTION, "False", "Archived", "it was archived by hand"
     elif not standing.holds or before is None:
         yield IN_PRODUCTION, "False", "NotPromoted", f"its stage is {standing.stage}"
 
 
-def _told_end(standing: Standing) -> bool:
-    """Whether the status tells of the end of the newest term already."""
-    before = find_condition(standing.entry.status.conditions, IN_PRODUCTION)
-    return standing.confirmed and before is not None and before.status == "False"
+def _unchanged_since(standing: Standing, term: Term, reason: str) -> bool:
+    known = standing.stage == "archived" or standing.entry.generation <= term.generation or standing.demoted
+    return reason == term.reason and known
 
 
-def _still_ended(standing: Standing) -> bool:
-    """Nothing was asked for since the term ended."""
-    term, before = standing.term, find_condition(standing.entry.status.conditions, IN_PRODUCTION)
-    if term is None or before is None or before.reason != term.reason:
-        return False
-    return standing.stage == "archived" or standing.entry.generation <= term.generation or standing.demoted
-
-
-def _gate(standing: Standing, found: Findings) -> Iterator[Said]:
-    """While it waits for its turn, of a promotion that is decided nothing is said: the record decides."""
-    judgement, term = found.judgement, standing.term
-    if in_production(standing) and term is not None and term.cause == "Promoted":
-        yield "PromotionGate", "True", "Promoted", term.note
+def _gate(standing: Standing, judgement: Judgement | None) -> Iterator[Said]:
+    """Of a promotion that waits for its turn nothing is said: the record decides."""
+    if _was_promoted(standing) and standing.term is not None:
+        yield "PromotionGate", "True", "Promoted", standing.term.note
     elif judgement is not None and judgement.decision != "Promoted":
         yield "PromotionGate", "False", judgement.reason, judgement.message
 
 
-def _told(standing: Standing, found: Findings) -> Iterator[Said]:
-    term, back, entry = standing.term, found.back, standing.entry
-    if back is not None and back.refused and not (back.refused == "NotStable" and back.why == "PolicyBreached"):
+def _rolled_back(standing: Standing, back: Rollback | None) -> Iterator[Said]:
+    if back is not None and back.refused and not back.waits:
         yield ROLLED_BACK, "False", back.refused, f"{back.why}: {back.message}"
-    elif term is not None and term.reason == ROLLED_BACK and standing.stage == "archived":
-        yield ROLLED_BACK, "True", _why(standing, term), f"{term.successor} is in production again since {term.end}"
-    if found.held:
-        message = f"served by GryviaInferenceService {', '.join(found.held)}; it goes when that serves another entry or is deleted"
-        yield "DeletionHeld", "True", "Served", message
-    if found.ignored:
-        yield "FieldsIgnored", "True", "NoEffect", found.ignored
-    yield from _record(standing)
-    lost = aliases.taken_over(standing.family, entry)
-    if lost:
-        said = "; ".join(
-            f"{alias} points to {other}, which asked for it later" for alias, other in sorted(lost.items())
-        )
-        yield (
-            "AliasesHeld",
-            "False",
-            "TakenOver",
-            f"{said}; remove it from spec.aliases, and add it again to take it back",
-        )
-    elif entry.spec.aliases and not standing.unreadable and aliases.held(standing.family, entry.uid):
-        yield "AliasesHeld", "True", "Held", "every alias in spec.aliases points here"
-
-
-def _why(standing: Standing, term: Term) -> str:
-    """PolicyBreached or Requested, as the note of the term that followed begins."""
-    following = next((one for one in standing.family.terms if one.start == term.end and one.uid != term.uid), None)
-    return following.note.partition(":")[0] if following is not None and following.cause == ROLLED_BACK else "Requested"
+    elif (term := standing.rolled_back) is not None:
+        said = f"{term.successor} is in production again since {term.end}"
+        yield ROLLED_BACK, "True", changes.rolled_back_for(standing.family, term), said
 
 
 def _record(standing: Standing) -> Iterator[Said]:
@@ -231,6 +183,20 @@ def _record(standing: Standing) -> Iterator[Said]:
             return
 
 
+def _aliases(standing: Standing) -> Iterator[Said]:
+    lost = aliases.taken_over(standing.family, standing.entry.uid)
+    if lost:
+        said = "; ".join(f"{alias} points to {other}, which asked for it later" for alias, other in lost.items())
+        yield (
+            "AliasesHeld",
+            "False",
+            "TakenOver",
+            f"{said}; remove it from spec.aliases, and add it again to take it back",
+        )
+    elif standing.entry.spec.aliases and aliases.held(standing.family, standing.entry.uid):
+        yield "AliasesHeld", "True", "Held", "every alias in spec.aliases points here"
+
+
 def _passing(standing: Standing) -> tuple[str, ...]:
     """Conditions that go when nothing is said of them. A rollback is told of as long as the entry is as it left it."""
     gate = () if standing.stage != "dev" and standing.entry.spec.promotion_policy else ("PromotionGate",)
@@ -240,4 +206,4 @@ def _passing(standing: Standing) -> tuple[str, ...]:
 
 def _was_promoted(standing: Standing) -> bool:
     term = standing.term
-    return in_production(standing) and term is not None and term.cause == "Promoted"
+    return standing.in_production and term is not None and term.cause == "Promoted"

@@ -7,21 +7,21 @@ it in its spec and is told so, and asks again by removing it and adding it again
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gryvia_common.kinds.families import Family, Holder
-from gryvia_registry import family as changes
-from gryvia_registry.entry import Entry
+from gryvia_models import family as changes
 
 
-def aligned(family: Family, entry: Entry, myself: Holder) -> Family:
+def aligned(family: Family, wanted: Sequence[str], who: Holder) -> Family:
     """The record with this entry's aliases as its spec lists them."""
-    wanted = entry.spec.aliases or []
     for alias in wanted:
         found = family.aliases.get(alias)
-        if found is None or entry.uid not in (found.uid, *found.lost):
-            family = changes.point(family, alias, myself)
+        if found is None or who.uid not in (found.uid, *found.lost):
+            family = changes.point(family, alias, who)
     for alias, found in family.aliases.items():
-        if alias not in wanted and entry.uid in (found.uid, *found.lost):
-            family = changes.let_go(family, alias, entry.uid)
+        if alias not in wanted and who.uid in (found.uid, *found.lost):
+            family = changes.let_go(family, alias, who.uid)
     return family
 
 
@@ -29,7 +29,6 @@ def held(family: Family, uid: str) -> list[str]:
     return sorted(alias for alias, found in family.aliases.items() if found.uid == uid)
 
 
-def taken_over(family: Family, entry: Entry) -> dict[str, str]:
+def taken_over(family: Family, uid: str) -> dict[str, str]:
     """Aliases that the entry lists and another entry has, with its name."""
-    found = {alias: family.aliases.get(alias) for alias in entry.spec.aliases or ()}
-    return {alias: one.entry for alias, one in found.items() if one is not None and entry.uid in one.lost}
+    return {alias: found.entry for alias, found in sorted(family.aliases.items()) if uid in found.lost}

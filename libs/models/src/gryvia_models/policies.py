@@ -1,4 +1,4 @@
-"""Whether an entry in staging becomes its family's production entry: the policy as a pure judgement over texts.
+"""What the policies of an entry say of its numbers: whether it may go into production, and whether it must leave.
 
 Numbers are compared as the decimals they are written as: 0.3 is better than 0.1 by exactly 0.2. A difference counts when it is
 positive, at least minDelta, and, with stderrMetric, larger than the noise: the square root of the sum of the squares of both
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
-from gryvia_common.kinds.modelregistry import PromotionPolicy
+from gryvia_common.kinds.modelregistry import PromotionPolicy, RollbackPolicy
 from gryvia_common.kube.resources import GROUP
 from gryvia_common.numbers import parse_decimal
 
@@ -41,6 +41,17 @@ def judge(
     none; `approval`: the annotation, as it stands there."""
     found = _compared(policy, candidate, production)
     return _approved(found, approval) if found.decision == "Promoted" and policy.require_approval else found
+
+
+def breached(policy: RollbackPolicy, metadata: Mapping[str, str]) -> str:
+    """The breach in words; empty when there is none. A metric that is missing or no number is no breach."""
+    text = metadata.get(policy.metric)
+    value, bound = _number(text or ""), _number(policy.threshold)
+    if value is None or bound is None:
+        return ""
+    if policy.direction == "maximize":
+        return f"{policy.metric} {text} is below {policy.threshold}" if value < bound else ""
+    return f"{policy.metric} {text} is above {policy.threshold}" if value > bound else ""
 
 
 def _compared(

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from gryvia_common.kinds.conditions import parse_timestamp, timestamp
 from gryvia_common.kinds.families import TERMS, Alias, Cause, Family, Holder, Term
-from gryvia_common.kinds.modelregistry import Stage
+from gryvia_common.kinds.modelregistry import REGISTRY_HISTORY, ProductionSpan, Stage
 
 REPLACED, ROLLED_BACK, RELEASED, DELETED = "Replaced", "RolledBack", "Released", "Deleted"
 LONGEST_NOTE = 300
@@ -105,15 +105,44 @@ def let_go(family: Family, alias: str, uid: str) -> Family:
 
 
 def previous(family: Family, term: Term) -> list[Term]:
-    """What was in production before this term, newest first, each entry once, without what was rolled back when it last was."""
+    """What was in production before this term, newest first, each entry once; without what was rolled back or taken out by
+    hand when it last was."""
     seen = {term.uid}
     found = []
     for one in family.terms:
         if one.number < term.number and one.uid not in seen:
             seen.add(one.uid)
-            if one.reason != ROLLED_BACK:
+            if one.reason not in (ROLLED_BACK, RELEASED):
                 found.append(one)
     return found
+
+
+def predecessor(family: Family, term: Term) -> str:
+    """The entry that handed its place over to this term; empty when nobody did."""
+    earlier = next((one for one in family.terms if one.number < term.number), None)
+    return (
+        earlier.entry if earlier is not None and earlier.successor == term.entry and earlier.end == term.start else ""
+    )
+
+
+def rolled_back_for(family: Family, term: Term) -> str:
+    """PolicyBreached or Requested: why the term ended, by the note of the one that followed."""
+    later = [one for one in family.terms if one.number > term.number]
+    return later[-1].note.partition(":")[0] if later and later[-1].cause == ROLLED_BACK else ""
+
+
+def spans(family: Family) -> list[ProductionSpan]:
+    """The newest of the history, as a status has it."""
+    return [
+        ProductionSpan(
+            entry=term.entry,
+            version=term.version,
+            start_time=term.start,
+            end_time=term.end,
+            reason=term.reason or None,
+        )
+        for term in family.terms[:REGISTRY_HISTORY]
+    ]
 
 
 def _ended(family: Family, at: str, reason: str, successor: str) -> Family:
