@@ -30,12 +30,24 @@ version_flags() {
 build() {
     command -v go >/dev/null 2>&1 ||
         fail "Go is needed to build $3; install Go 1.26 or newer from https://go.dev/dl and put it on the PATH"
-    echo "building $3 (minutes the first time)" >&2
+    number=$(echo "$PROGRAMS" | sed -n '/./p' | grep -n " $3\$" | cut -d: -f1)
+    echo "kube-tools: building $3, $number of $(echo "$PROGRAMS" | grep -c .); about 8 minutes for all the first time" >&2
     mkdir -p "$folder"
+    log="$folder/.$3.$$.log"
+    : >"$log"
+    # Go says which module it gets and which package it compiles; a line of it every half minute is enough for a person.
+    (while sleep 30; do echo "kube-tools: $3: $(wc -l <"$log" | tr -d ' ') modules and packages done" >&2; done) &
+    reporter=$!
+    trap 'kill $reporter 2>/dev/null || true' EXIT
     flags="-s -w"
     [ "$1" = kubernetes ] && flags="$flags $(version_flags)"
-    (cd "$1" && CGO_ENABLED=0 nice -n 15 go build -ldflags="$flags" -o "$folder/.$3.$$" "$2") ||
+    (cd "$1" && CGO_ENABLED=0 nice -n 15 go build -v -ldflags="$flags" -o "$folder/.$3.$$" "$2") 2>"$log" || {
+        tail -n 15 "$log" >&2
         fail "could not build $3; Go 1.26 or newer and, the first time, a Go module proxy are needed ($(go version))"
+    }
+    kill $reporter 2>/dev/null || true
+    trap - EXIT
+    rm -f "$log"
     mv "$folder/.$3.$$" "$folder/$3"
 }
 

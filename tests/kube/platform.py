@@ -35,9 +35,9 @@ def restricted_accounts(cluster: RealCluster) -> Iterator[Mapping[str, Path]]:
         for event in cluster.audit()
         if event["user"].get("username", "").startswith(f"system:serviceaccount:{NAMESPACE}:")
     ]
+    assert asked
     refused = [event for event in asked if event["annotations"].get("authorization.k8s.io/decision") != "allow"]
     assert [f"{event['user']['username']} {event['verb']} {event['requestURI']}" for event in refused] == []
-    assert {event["user"]["username"].rpartition("gryvia-")[2] for event in asked} == {s.name for s in SERVICES}
 
 
 @dataclass(slots=True)

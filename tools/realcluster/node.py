@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from itertools import count
 from types import TracebackType
 from typing import Any
@@ -33,7 +34,8 @@ _PAUSE_SECONDS = 0.2
 class Fate:
     """Seconds until the containers run, seconds they then run (None: until the pod is deleted), and how they end.
 
-    `conditions` are further pod conditions at the end (a disruption, say); `reason` is the pod's own, as for an eviction.
+    `message` is the termination message of each container. `conditions` are further pod conditions at the end (a disruption,
+    say); `reason` is the pod's own, as for an eviction.
     """
 
     start: float = 0.0
@@ -58,6 +60,17 @@ def annotated_fate(pod: Json, attempt: int) -> Fate:
     told = json.loads(text)
     conditions = tuple((type_, reason) for type_, reason in told.pop("conditions", ()))
     return Fate(**told, conditions=conditions)
+
+
+def named_fates(fates: Mapping[str, Fate], otherwise: Choose = annotated_fate) -> Choose:
+    """The fate of the first pattern (`*` and `?`) that the pod's name fits: what it writes, and how it ends."""
+
+    def choose(pod: Json, attempt: int) -> Fate:
+        name = pod["metadata"]["name"]
+        found = next((fate for pattern, fate in fates.items() if fnmatchcase(name, pattern)), None)
+        return found or otherwise(pod, attempt)
+
+    return choose
 
 
 class SimulatedNode:

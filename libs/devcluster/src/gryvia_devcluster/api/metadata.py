@@ -37,6 +37,7 @@ _KEPT = (
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
 )
+_OWNER_FIELDS = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 _STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 _SERVER_SET = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 
@@ -209,4 +210,5 @@ def _controller_causes(meta: Json) -> list[refusals.Cause]:
         return []
     first, second = (f"{owner.get('kind')}/{owner.get('name')}" for owner in owners[:2])
     why = f'Only one reference can have Controller set to true. Found "true" in references for {first} and {second}'
-    return [refusals.invalid_value("metadata.ownerReferences", meta["ownerReferences"], why)]
+    shown = [{field: owner[field] for field in _OWNER_FIELDS if field in owner} for owner in meta["ownerReferences"]]
+    return [refusals.invalid_value("metadata.ownerReferences", shown, why)]

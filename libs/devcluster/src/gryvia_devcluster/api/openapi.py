@@ -2,7 +2,8 @@
 
 One document per group version, made when asked for and kept while the catalog stays as it is. Custom types show their CRD
 schema; built-ins are made from the field table, without descriptions. PATCH does not announce strategic merge, so kubectl
-merges built-ins with its own compiled-in rules. /openapi/v2 (protobuf) is not served; clients fall back.
+merges built-ins with its own compiled-in rules. /openapi/v2 has no types: kubectl asks it, in protobuf, about kinds that v3 does not
+know, and lets them through.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ _PLAIN: dict[str, Json] = {
     "*": {"type": "object"},
 }
 _WRITE_PARAMETERS = ("dryRun", "fieldManager", "fieldValidation")
+# A Document of swagger "2.0" with info (title, version) and paths, all short texts of protobuf fields 1, 2 and 8.
+_EMPTY_V2 = b"\n\x032.0\x12\x0f\n\nKubernetes\x12\x011B\x00"
 _REF = "#/components/schemas/"
 
 
@@ -40,6 +43,8 @@ class OpenApi:
         self._documents: dict[str, Reply] = {}
 
     def answer(self, path: str) -> Reply | None:
+        if path == "/openapi/v2":
+            return Reply(_EMPTY_V2, content_type="application/com.github.proto-openapi.spec.v2.v1.0+protobuf")
         if not path.startswith("/openapi/v3"):
             return None
         if self._generation != self._catalog.generation:

@@ -18,9 +18,10 @@ from gryvia_devcluster.types import Json, ResourceType
 
 
 def copy(obj: Json) -> Json:
-    """A private deep copy. Raises ApiError BadRequest for what is not JSON or is nested too deep."""
+    """A private deep copy, its keys in order: Go writes maps so, and who reads one may rely on it. Raises ApiError BadRequest for
+    what is not JSON or is nested too deep."""
     try:
-        fresh: Json = orjson.loads(orjson.dumps(obj))
+        fresh: Json = orjson.loads(orjson.dumps(obj, option=orjson.OPT_SORT_KEYS))
     except TypeError as error:
         raise ApiError("BadRequest", f"the object cannot be stored as JSON: {error}") from error
     return fresh

@@ -99,7 +99,9 @@ def apply_patch(
         return deep_copy(live)
     after: Managed = take_over({key: entry for key, entry in managed.items() if key != me}, me, changed, removed)
     if claimed:
-        after[me] = Entry(api_version, claimed, now)
+        # Time moves with the object, not with who owns it.
+        time = now if not unchanged else previous.time if previous else None
+        after[me] = Entry(api_version, claimed, time)
     if manager == KUBECTL and live and not unchanged:
         merged = _refresh_last_applied(merged, applied)
     return with_managed(merged, after)
