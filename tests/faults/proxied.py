@@ -79,8 +79,8 @@ class Proxied:
         )
 
     def tried(self) -> Counter[str]:
-        """Requests that reached the proxy, and connections tried before it, by service."""
-        return Counter({name: len(self.proxies[name].audit) + self.lines[name].tried for name in SERVICES})
+        """Requests that reached the proxy, and connections made in vain, by service."""
+        return Counter({name: len(self.proxies[name].audit) + self.lines[name].in_vain for name in SERVICES})
 
 
 @asynccontextmanager

@@ -13,13 +13,13 @@ SLOW = 0.05
 
 @dataclass
 class TcpProxy:
-    """`async with TcpProxy(port)`; `port` is then ours. A change of `mode` by `turn` holds for all connections; `tried`
-    counts them."""
+    """`async with TcpProxy(port)`; `port` is then ours. A change of `mode` by `turn` holds for all connections;
+    `in_vain` counts those made to a line that does not pass on."""
 
     target: int
     port: int = 0
     mode: Mode = "pass"
-    tried: int = 0
+    in_vain: int = 0
     _open: set[asyncio.StreamWriter] = field(default_factory=set)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -42,7 +42,7 @@ class TcpProxy:
                 writer.transport.abort()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.tried += 1
+        self.in_vain += self.mode in ("cut", "stall")
         if self.mode == "cut":
             writer.transport.abort()
             return

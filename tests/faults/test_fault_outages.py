@@ -134,6 +134,19 @@ async def test_an_outage(tmp_path: Path, outage: Outage, capsys: pytest.CaptureF
 
 
 @LONG
+@pytest.mark.timeout(180)
+async def test_a_restart_that_forgets_the_history(tmp_path: Path) -> None:
+    """Over before the bridge has to give up its lease: its watches are answered 410, and each type is listed once."""
+    async with proxied(tmp_path, real=True, pods=pods(4)) as platform:
+        await endure(platform, Outage("API server", "killed"), 1.0)
+        lines = platform.site.services["bridge"].lines()
+        expired = [line["plural"] for line in lines if line["event"] == "bridge_watch_expired"]
+        assert expired
+        assert len(expired) == len(set(expired))
+        assert sum(line["event"] == "bridge_leads" for line in lines) == 1
+
+
+@LONG
 @pytest.mark.timeout(1200)
 async def test_ten_minutes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Two platforms at once, for most of it is waiting: one loses a real API server, the other NATS."""
