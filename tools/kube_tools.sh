@@ -36,7 +36,7 @@ build() {
     log="$folder/.$3.$$.log"
     : >"$log"
     # Go says which module it gets and which package it compiles; a line of it every half minute is enough for a person.
-    (while sleep 30; do echo "kube-tools: $3: $(wc -l <"$log" | tr -d ' ') modules and packages done" >&2; done) &
+    (while sleep 30 >/dev/null 2>&1; do echo "kube-tools: $3: $(wc -l <"$log" | tr -d ' ') modules and packages done" >&2; done) &
     reporter=$!
     trap 'kill $reporter 2>/dev/null || true' EXIT
     flags="-s -w"
