@@ -55,6 +55,7 @@ class Cluster:
     made: Counter[str] = field(default_factory=Counter)
     die_before: int = -1
     """Number of the effect, counted from now, before which the service dies; below 0: it lives."""
+    while_dead: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
         self.raw: Json = {
@@ -140,6 +141,7 @@ class Cluster:
                     return
             except Died:
                 self.restart()
+                self.while_dead()
         raise AssertionError("the workflow does not settle")
 
     def after(self, seconds: float) -> None:

@@ -15,7 +15,7 @@ from typing import Literal
 from gryvia_common.kinds.conditions import parse_timestamp
 from gryvia_common.kinds.workflow import WORKFLOW, Approval, Step
 from gryvia_common.kube.children import child_name, owned_metadata
-from gryvia_common.kube.objects import Json, is_deleting, uid_of
+from gryvia_common.kube.objects import Json, is_deleting, metadata, uid_of
 from gryvia_common.kube.resources import GROUP, Resource
 from gryvia_common.runtime.plan import Action, Apply, Delete, Patch
 from gryvia_common.runtime.world import Refusal, World
@@ -40,10 +40,12 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a step type wants done, and the end if there is one. `child` stands in the status as jobName."""
+    """What a step type wants done, and the end if there is one. `child` stands in the status as jobName;
+    `made_at`: when it was made, of one that was there already."""
 
     end: End | None = None
     child: str = ""
+    made_at: str = ""
     message: str = ""
     apply: tuple[Apply, ...] = ()
     patch: tuple[Patch, ...] = ()
@@ -101,6 +103,11 @@ class Attempt:
         if is_deleting(child):
             return ()
         return (Delete(resource, self.workflow.namespace, self.child, uid_of(child)),)
+
+
+def made_at(child: Json) -> str:
+    """When a child was made that a crash left behind: the attempt began then."""
+    return str(metadata(child).get("creationTimestamp") or "")
 
 
 def refused(refusal: Refusal) -> End:

@@ -181,7 +181,7 @@ class Engine:
         except BadItems as error:
             progress = Progress(End("failed", str(error), final=True), child=task.child)
         self._take(progress)
-        task = replace(task, child=progress.child)
+        task = replace(task, child=progress.child, started=progress.made_at or task.started)
         end = progress.end or self._overtime(step, task, kind)
         if end is None:
             self._put(replace(task, message=progress.message))

@@ -16,7 +16,7 @@ from gryvia_common.kube.pods import Pod, newest
 from gryvia_common.kube.resources import GROUP, PODS
 from gryvia_common.kube.templates import without_repeats
 from gryvia_common.runtime.controller import Index, Selection
-from gryvia_workflow.attempts import Attempt, End, Progress
+from gryvia_workflow.attempts import Attempt, End, Progress, made_at
 from gryvia_workflow.outputs import Cut, reported
 
 CONTAINER = "main"
@@ -43,6 +43,9 @@ def advance(attempt: Attempt) -> Progress:
     job = attempt.made(AI_JOB.resource, lambda: _manifest(attempt))
     if isinstance(job, Progress):
         return job
+    if not attempt.begun:
+        # Left behind by a crash. Its pods are seen once the status says that it runs; its end without them has no outputs.
+        return Progress(child=attempt.child, made_at=made_at(job))
     status = job.get("status") or {}
     phase, said = status.get("phase") or "", str(status.get("message") or "")
     at = str(status.get("completionTime") or "")

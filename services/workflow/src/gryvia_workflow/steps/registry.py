@@ -1,8 +1,8 @@
 """A registry step: a change of an entry that is there, named itself or by the service that serves it.
 
-The entry is a ref only once the status says that the step runs, so the pass that starts it does no more than that. A rollback
-leaves its mark beside the request: the registry takes the request away when it has acted, and a pass repeated after a crash
-must not ask for a second one.
+The entry is a ref only once the status says that the step runs, so the pass that starts it may not see it (it does when a register step
+has just made it). A rollback leaves its mark beside the request: the registry takes the request away when it has acted, and a pass
+repeated after a crash must not ask for a second one.
 """
 
 from __future__ import annotations
@@ -22,25 +22,26 @@ MARK = f"{GROUP}/rollback-requested-by"
 def advance(attempt: Attempt) -> Progress:
     payload = attempt.payload()
     asked = str(payload.get("serviceName") or payload.get("entry") or "")
-    if not attempt.begun:
-        return Progress(child=asked)
     namespace, name = attempt.workflow.namespace, asked
     if payload.get("serviceName"):
         service = attempt.world.get(INFERENCE_SERVICE.resource, namespace, asked)
         if service is None:
-            return Progress(
-                End("failed", f'registry.serviceName: there is no GryviaInferenceService "{asked}"'), child=asked
-            )
+            return _unseen(attempt, asked, f'registry.serviceName: there is no GryviaInferenceService "{asked}"')
         name = str((service.get("spec") or {}).get("modelRef") or "")
     entry = attempt.world.get(MODEL_REGISTRY.resource, namespace, name)
     if entry is None:
-        return Progress(End("failed", f'registry.entry: there is no GryviaModelRegistry "{name}"'), child=asked)
+        return _unseen(attempt, asked, f'registry.entry: there is no GryviaModelRegistry "{name}"')
     refusal = attempt.world.refusal(MODEL_REGISTRY.resource, name)
     if refusal is not None:
         return Progress(refused(refusal), child=asked)
     body = _change(attempt, payload, entry)
     patch = (Patch(MODEL_REGISTRY.resource, namespace, name, body, uid_of(entry)),) if body else ()
     return Progress(End("succeeded", outputs={"name": name}, child=name), child=asked, patch=patch)
+
+
+def _unseen(attempt: Attempt, asked: str, said: str) -> Progress:
+    """It is not there, unless this is the pass that starts the step: then nobody has looked yet."""
+    return Progress(End("failed", said) if attempt.begun else None, child=asked)
 
 
 def _change(attempt: Attempt, payload: Json, entry: Json) -> Json:

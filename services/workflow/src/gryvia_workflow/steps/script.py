@@ -5,7 +5,7 @@ from __future__ import annotations
 from gryvia_common.kube.objects import Json, annotations_of, is_deleting
 from gryvia_common.kube.pods import Pod, last_words, trouble
 from gryvia_common.kube.resources import PODS
-from gryvia_workflow.attempts import Attempt, End, Progress
+from gryvia_workflow.attempts import Attempt, End, Progress, made_at
 from gryvia_workflow.outputs import Cut, reported
 
 CONTAINER = "main"
@@ -18,6 +18,8 @@ def advance(attempt: Attempt) -> Progress:
     if isinstance(raw, Progress):
         return raw
     pod = Pod(raw, CONTAINER)
+    if not attempt.begun:
+        return Progress(child=attempt.child, made_at=made_at(raw))
     if pod.phase == "Succeeded":
         return Progress(_succeeded(pod), child=attempt.child)
     if pod.phase == "Failed":
