@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import datetime
+from io import StringIO
 from typing import Any
 
 import yaml
@@ -62,11 +63,13 @@ def show(out: Console, renderable: RenderableType) -> None:
     if out.is_terminal:
         out.print(renderable)
         return
-    with out.capture() as capture:
-        # A long message would otherwise take its room from the names: there is no edge to keep to.
-        out.print(renderable, width=UNBOUNDED)
-    for line in capture.get().splitlines():
+    # A long message would otherwise take its room from the names: there is no edge to keep to.
+    text = StringIO()
+    wide = Console(file=text, width=UNBOUNDED, no_color=True, highlight=False)
+    wide.print(renderable)
+    for line in text.getvalue().splitlines():
         out.print(line.rstrip(), markup=False, soft_wrap=True)
+
 
 
 def cell(obj: Json, column: Column, now: datetime) -> str:
