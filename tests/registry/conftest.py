@@ -141,9 +141,14 @@ class Cluster:
         else:
             self.put(id, None)
 
-    def entry(self, name: str, version: str = "", stage: str | None = None, **spec: Any) -> Json:
+    def entry(self, name: str, version: str | None = None, stage: str | None = None, **spec: Any) -> Json:
         """A new entry of the family `m`."""
-        body = {"modelName": "m", "version": version or name, "artifacts": {"s3Path": f"s3://m/{name}"}, **spec}
+        body = {
+            "modelName": "m",
+            "version": name if version is None else version,
+            "artifacts": {"s3Path": f"s3://m/{name}"},
+            **spec,
+        }
         return self.create(
             ENTRIES, {"metadata": {"name": name}, "spec": {**body, **({"stage": stage} if stage else {})}}
         )
@@ -346,8 +351,12 @@ class Replica:
         before = self.observations.get(name, {})
         found = {}
         for action in plan.actions:
-            live = self.cluster.objects.get((ENTRIES, str(action.arguments["name"])))
-            found[action.key] = Observation(self.cluster.now, live["metadata"]["uid"] if live else "")
+            record = bool(action.arguments.get("record"))
+            live = self.cluster.objects.get((RECORDS if record else ENTRIES, str(action.arguments["name"])))
+            said: object = live["metadata"]["uid"] if live else ""
+            if record:
+                said = int(live["metadata"]["resourceVersion"]) if live else 0
+            found[action.key] = Observation(self.cluster.now, said)
         self.observations[name] = found
         return {key: one.value for key, one in before.items()} != {key: one.value for key, one in found.items()}
 

@@ -30,6 +30,8 @@ from gryvia_registry.validation import problems, without_effect
 
 def decide(entry: Entry, world: World, now: datetime, *, parse: ParseFamily) -> Plan:
     standing = read(entry, world, now, parse)
+    if standing.behind:
+        return Plan(actions=standing.looks())
     if entry.deleting:
         return _leave(standing)
     wrong = "; ".join(problems(entry))
@@ -108,5 +110,9 @@ def _leave(standing: Standing) -> Plan:
         return Plan(patch=patch, actions=standing.looks())
     mirrored = serving.mirror(entry, standing.world, in_production=standing.in_production)
     status = status_of(standing, Findings(serving=mirrored, held=served))
-    plan = Plan(metadata=None if served else guard(entry.raw, wanted=False), actions=standing.looks())
+    plan = Plan(
+        patch=moves.stage_patches(standing) if served and standing.demoted else (),
+        metadata=None if served else guard(entry.raw, wanted=False),
+        actions=standing.looks(),
+    )
     return _told(standing, status, plan)

@@ -36,8 +36,7 @@ def next_family(standing: Standing, judgement: Judgement | None, back: Rollback 
     family = _without_the_dead(standing)
     standing = replace(standing, family=family)
     if standing.demoted:
-        if standing.stage not in ("production", "staging"):
-            family = changes.settled(family, standing.entry.uid, generation=standing.entry.generation)
+        family = _settled(standing)
     elif standing.holds:
         family = _kept(standing, back if valid else None)
     elif valid:
@@ -47,10 +46,10 @@ def next_family(standing: Standing, judgement: Judgement | None, back: Rollback 
 
 def departed(standing: Standing, *, served: bool) -> Family:
     """The record after the pass of an entry that is being deleted."""
-    family = _without_the_dead(standing)
+    standing = replace(standing, family=_without_the_dead(standing))
     if not served:
-        return changes.without(family, standing.myself, standing.now)
-    return changes.settled(family, standing.entry.uid) if replace(standing, family=family).demoted else family
+        return changes.without(standing.family, standing.myself, standing.now)
+    return _settled(standing) if standing.demoted else standing.family
 
 
 def judged(standing: Standing) -> Judgement | None:
@@ -99,6 +98,13 @@ def _without_the_dead(standing: Standing) -> Family:
     for gone in standing.absent():
         family = changes.without(family, gone, standing.now)
     return family
+
+
+def _settled(standing: Standing) -> Family:
+    """Of an entry that was replaced: once its stage says so too."""
+    if standing.stage in ("production", "staging"):
+        return standing.family
+    return changes.settled(standing.family, standing.entry.uid, generation=standing.entry.generation)
 
 
 def _kept(standing: Standing, back: Rollback | None) -> Family:

@@ -16,7 +16,7 @@ from gryvia_common.kinds.conditions import find_condition
 from gryvia_common.kinds.families import Family, Holder, ParseFamily, Term, read_family, record_name
 from gryvia_common.kinds.model import Condition
 from gryvia_common.kinds.modelregistry import MODEL_REGISTRY, Stage
-from gryvia_common.kube.objects import Json, metadata, uid_of
+from gryvia_common.kube.objects import Json, metadata, uid_of, version_of
 from gryvia_common.kube.resources import CONFIG_MAPS
 from gryvia_common.runtime.controller import ActionContext, Lookup, Ref, Selection
 from gryvia_common.runtime.plan import Action
@@ -28,6 +28,7 @@ from gryvia_registry.serving import SERVED, shared_service
 IN_PRODUCTION = "InProduction"
 LOOK = "look"
 LOOK_AGAIN = 30.0
+RECORD = "record"
 CANDIDATES = 5
 """Entries that a rollback may go back to, newest first; the first of them that is still there is taken."""
 
@@ -99,6 +100,20 @@ class Standing:
         return any(one.uid == self.entry.uid for one in self.family.demoting)
 
     @property
+    def behind(self) -> bool:
+        """The status tells of a change that the record as it is seen does not have: it is an old one, unless the API server says
+        that there is no other (somebody deleted it, to begin a new history)."""
+        if not self._seems_behind:
+            return False
+        asked = self.world.observation(RECORD)
+        return asked is None or bool(asked.error) or asked.value != (version_of(self.record) if self.record else 0)
+
+    @property
+    def _seems_behind(self) -> bool:
+        newer = (self.entry.status.production_change or 0) > self.family.change or (self.holds and self.told_end)
+        return not self.unreadable and newer
+
+    @property
     def record_name(self) -> str:
         return record_name(self.entry.spec.model_name)
 
@@ -112,7 +127,10 @@ class Standing:
         return list({one.uid: one for one in _named(self.family)}.values())
 
     def looks(self) -> tuple[Action, ...]:
-        """To ask the API server about those who are not seen here."""
+        """To ask the API server about those who are not seen here, and about a record that is an old one, or seems to be."""
+        if self._seems_behind:
+            named = {"namespace": self.entry.namespace, "name": self.record_name, "record": True}
+            return (Action(LOOK, RECORD, named, LOOK_AGAIN),)
         return tuple(
             Action(LOOK, f"{one.entry}/{one.uid}", {"namespace": self.entry.namespace, "name": one.entry}, LOOK_AGAIN)
             for one in self.named()
@@ -148,12 +166,14 @@ def refs(entry: Entry, get: Lookup, parse: ParseFamily) -> Iterable[Ref | Select
 
 
 async def look(context: ActionContext, arguments: Mapping[str, object]) -> object:
-    """The uid of the entry of this name, empty when there is none."""
+    """The uid of the entry of this name, empty when there is none; of a record its version, 0 when there is none."""
+    record = bool(arguments.get("record"))
+    resource = CONFIG_MAPS if record else MODEL_REGISTRY.resource
     try:
-        live = await context.kube.get(MODEL_REGISTRY.resource, str(arguments["namespace"]), str(arguments["name"]))
+        live = await context.kube.get(resource, str(arguments["namespace"]), str(arguments["name"]))
     except Gone:
-        return ""
-    return uid_of(live)
+        return 0 if record else ""
+    return version_of(live) if record else uid_of(live)
 
 
 def _named(family: Family) -> list[Holder]:

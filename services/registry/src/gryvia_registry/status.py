@@ -198,9 +198,10 @@ def _aliases(standing: Standing) -> Iterator[Said]:
 
 
 def _passing(standing: Standing) -> tuple[str, ...]:
-    """Conditions that go when nothing is said of them. A rollback is told of as long as the entry is as it left it."""
+    """Conditions that go when nothing is said of them. A rollback is told of until something new is asked for."""
     gate = () if standing.stage != "dev" and standing.entry.spec.promotion_policy else ("PromotionGate",)
-    back = () if standing.stage in ("archived", "production") else (ROLLED_BACK,)
+    told = standing.said(ROLLED_BACK)
+    back = (ROLLED_BACK,) if told is not None and told.status == "True" and standing.stage != "archived" else ()
     return (*PASSING, *gate, *back)
 
 
