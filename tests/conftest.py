@@ -21,6 +21,7 @@ from typing import TypeVar
 
 import pytest
 import structlog
+from hypothesis import HealthCheck, settings
 
 from gryvia_cli.nats_server import NatsServer
 from gryvia_cli.platform.bus_users import users
@@ -36,6 +37,10 @@ from gryvia_common.clock import SystemClock
 T = TypeVar("T")
 
 _ACCOUNTS = 500
+
+# How fast this machine draws examples beside other work is no property of what is tested.
+settings.register_profile("gryvia", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("gryvia")
 
 
 class _Loop:
