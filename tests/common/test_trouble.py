@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gryvia_common.errors import Gone, Terminal, Transient
+from gryvia_common.errors import Gone, KnownOutage, Terminal, Transient
 from gryvia_common.trouble import Trouble
 
 
@@ -25,3 +25,10 @@ def test_another_kind_is_news_and_the_next_outage_too() -> None:
     trouble.over()
     assert trouble.last == ""
     assert trouble.is_news(Transient("a"))
+
+
+def test_what_was_said_where_it_was_found_is_no_news() -> None:
+    trouble = Trouble()
+    assert not trouble.is_news(KnownOutage("not connected to NATS"))
+    assert trouble.last == "not connected to NATS"
+    assert trouble.is_news(Transient("no answer"))

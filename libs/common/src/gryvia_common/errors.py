@@ -25,6 +25,10 @@ class Transient(GryviaError):
         self.retry_after = retry_after
 
 
+class KnownOutage(Transient):
+    """Of an outage that has been logged where it was found, once for all who meet it: it is not said again."""
+
+
 class Conflict(GryviaError):
     """A compare-and-set lost: the object is newer than what was decided on."""
 

@@ -6,7 +6,7 @@ Another kind, a refused password after a lost connection, is news.
 
 from __future__ import annotations
 
-from gryvia_common.errors import Transient
+from gryvia_common.errors import KnownOutage, Transient
 
 
 class Trouble:
@@ -17,8 +17,10 @@ class Trouble:
         self._kinds: set[type[BaseException]] = set()
 
     def is_news(self, error: BaseException) -> bool:
-        """Takes note of the error; whether none of its kind has come since it last went well."""
+        """Takes note of the error; whether none of its kind has come since it last went well. A known outage is never news."""
         self.last = str(error) or type(error).__name__
+        if isinstance(error, KnownOutage):
+            return False
         kind = Transient if isinstance(error, OSError | Transient) else type(error)
         known = kind in self._kinds
         self._kinds.add(kind)

@@ -19,7 +19,7 @@ from gryvia_bridge.metrics import BridgeMetrics
 from gryvia_common.bus.backoff import Backoff
 from gryvia_common.bus.connection import Bus
 from gryvia_common.clock import Clock
-from gryvia_common.errors import GryviaError, Transient
+from gryvia_common.errors import GryviaError, KnownOutage, Transient
 from gryvia_common.trouble import Trouble
 
 log = structlog.get_logger(__name__)
@@ -155,7 +155,9 @@ class Publisher:
             if published.outcome in ("unknown", "duplicate"):
                 # The compare-and-set is checked before the duplicate: a duplicate that passed it is not in the stream any more
                 # (purged within the duplicate window), and has to wait until the window is over.
-                self._say(subject, Transient(f"outcome {published.outcome}"))
+                self._say(
+                    subject, Transient(f"outcome {published.outcome}") if self._bus.connected else KnownOutage("")
+                )
                 await backoff.wait()
             elif published.outcome == "conflict":
                 self._metrics.conflicts.labels(change.plural).inc()

@@ -34,16 +34,12 @@ from gryvia_common.bus.streams import (
 )
 from gryvia_common.bus.subjects import SYNC_WILDCARD, event_subject
 from gryvia_common.clock import Clock
-from gryvia_common.errors import Conflict, Gone, Transient
+from gryvia_common.errors import Conflict, Gone, KnownOutage, Transient
 
-__all__ = ["Bus", "BusSettings", "Published", "Unsent"]
+__all__ = ["Bus", "BusSettings", "Published"]
 
 _RECREATIONS = 10
 _EXPECTED_SEQUENCE = "Nats-Expected-Last-Subject-Sequence"
-
-
-class Unsent(Transient):
-    """An event that may not be stored. Why, the connection or the lease has said already, once for all events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,15 +128,16 @@ class Bus:
         raise error
 
     async def emit(self, event: DomainEvent, *, source: str, at: datetime) -> None:
-        """Raises Unsent when it is not sure that the event is stored; emitting it again is harmless."""
+        """Raises KnownOutage when it is not sure that the event is stored (the lease suffers from the same, and says so);
+        emitting it again is harmless."""
         headers, body = event_message(event, source=source, at=at)
         subject = event_subject(event.noun, event.verb, event.namespace, event.name)
         try:
             published = await self.publish(subject, body, headers)
         except Transient as error:
-            raise Unsent(f"event {event.id}: {error}") from error
+            raise KnownOutage(f"event {event.id}: {error}") from error
         if published.outcome == "unknown":
-            raise Unsent(f"event {event.id} may not have reached NATS")
+            raise KnownOutage(f"event {event.id} may not have reached NATS")
 
     async def stored_headers(self, subject_filter: str) -> AsyncIterator[StoredObject]:
         """What the OBJECTS stream holds under the filter, without bodies, in stream order. Raises Transient when the

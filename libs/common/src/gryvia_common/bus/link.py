@@ -24,7 +24,7 @@ from nats.errors import Error as NatsError
 from nats.errors import UnexpectedEOF
 
 from gryvia_common.bus.settings import BusSettings
-from gryvia_common.errors import Terminal, Transient
+from gryvia_common.errors import KnownOutage, Terminal, Transient
 from gryvia_common.tasks import end_task
 from gryvia_common.trouble import Trouble
 
@@ -107,7 +107,7 @@ class Link:
     async def subscribe(self, subject: str, receive: Callable[[Msg], Awaitable[None]]) -> Subscription:
         """Raises Transient when not connected."""
         if not self.connected:
-            raise Transient("not connected to NATS")
+            raise KnownOutage("not connected to NATS")
         try:
             # No limit on what is pending: the reader's pull requests are one. Beyond a limit nats-py drops without a
             # word.
@@ -162,7 +162,7 @@ class Link:
             async with asyncio.timeout(timeout or self.settings.timeout):
                 await self._up.wait()
         except TimeoutError as error:
-            raise Transient(f"not connected to NATS ({self._trouble.last or 'connecting'})") from error
+            raise KnownOutage(f"not connected to NATS ({self._trouble.last or 'connecting'})") from error
 
     def _next_token(self) -> str:
         self._tokens += 1
@@ -261,7 +261,7 @@ class Link:
         self._down.set()
         for future in self._waiting.values():
             if not future.done():
-                future.set_exception(Transient("the connection to NATS was lost; the outcome is unknown"))
+                future.set_exception(KnownOutage("the connection to NATS was lost; the outcome is unknown"))
         if was_up and not self._closing:
             self.outages += 1
             log.warning("bus_connection_lost", name=self.name, error=self._trouble.last)

@@ -26,6 +26,7 @@ from gryvia_common.bus.shares import step
 from gryvia_common.bus.subjects import escape
 from gryvia_common.clock import Clock
 from gryvia_common.errors import Conflict, Gone, Terminal, Transient
+from gryvia_common.trouble import Trouble
 
 _RETRY = 0.5
 _GOODBYE = 3.0
@@ -57,7 +58,7 @@ class Membership:
         self._held: frozenset[int] = frozenset()
         self._look = asyncio.Event()
         self._hurry = asyncio.Event()
-        self._failing = False
+        self._trouble = Trouble()
         self._unseen = False
         self._quiet_until = _NEVER
 
@@ -110,7 +111,7 @@ class Membership:
             return
         first = self._valid_until == _NEVER
         self._valid_until = sent + self._ttl - self._margin
-        self._failing = False
+        self._trouble.over()
         if first or self._unseen:
             self._unseen = False
             self._look.set()
@@ -215,9 +216,8 @@ class Membership:
 
     async def _failed(self, error: Exception) -> None:
         """Says so once, and waits: a bucket that is missing comes back by the bridge."""
-        if not self._failing:
+        if self._trouble.is_news(error):
             log.warning("lease_store_unreachable", service=self._service, error=str(error))
-        self._failing = True
         await self._clock.sleep(_RETRY)
         self._hurry.set()
         self._look.set()

@@ -21,9 +21,8 @@ from typing import Any
 
 import structlog
 
-from gryvia_common.bus.connection import Unsent
 from gryvia_common.clock import Clock
-from gryvia_common.errors import Conflict, Gone, Terminal, Transient
+from gryvia_common.errors import Conflict, Gone, KnownOutage, Terminal, Transient
 from gryvia_common.kube.client import Kube
 from gryvia_common.kube.objects import Json, Key, uid_of
 from gryvia_common.kube.resources import Resource
@@ -185,7 +184,7 @@ class Reconciler:
         """Said when it has failed a few times, and seldom then; an outage of API server or bus is said once, elsewhere."""
         delay = self.queue.retry(key, at_least=error.retry_after or 0.0)
         failures = self.queue.failures(key)
-        if failures in NOTABLE and not self._api.away and not isinstance(error, Unsent):
+        if failures in NOTABLE and not self._api.away and not isinstance(error, KnownOutage):
             self._log.warning("pass fails, will be retried", error=str(error), failures=failures, delay=round(delay, 3))
 
     async def _pass(self, key: Key) -> str:
