@@ -466,3 +466,35 @@ def test_a_workflow_that_gets_a_schedule_after_its_end_waits_for_the_next_time(w
     cluster.finish("wf-a-n1")
     cluster.edit(schedule=None)
     assert cluster.phase == "Succeeded"
+
+
+def test_a_condition_that_would_run_for_ever_is_given_up(workflow):
+    numbers = "[" + ",".join("1" * 200) + "]"
+    endless = f"{numbers}.all(a, {numbers}.all(b, {numbers}.all(c, true)))"
+    cluster = workflow({"name": "a", "condition": endless})
+    assert cluster.phase == "Failed"
+    assert "Iteration budget exceeded" in cluster.steps["a"]["message"]
+
+
+def test_a_long_message_of_a_failed_step_is_written_once(workflow):
+    cluster = workflow({"name": "a", "jobTemplate": JOB}, {"name": "b"}, {"name": "c"}, schedule="0 * * * *")
+    cluster.after(3600)
+    cluster.finish("wf-a-n1", fail="x" * 1000)
+    written = cluster.writes["status"]
+    cluster.finish("wf-b-n1")
+    cluster.finish("wf-c-n1")
+    assert cluster.phase == "Scheduled"
+    assert cluster.writes["status"] == written + 2
+    cluster.after(60)
+    assert cluster.writes["status"] == written + 2
+
+
+def test_a_status_that_somebody_emptied_is_found_again_from_the_children(workflow):
+    cluster = workflow({"name": "a"}, {"name": "b", "dependsOn": ["a"]})
+    cluster.finish("wf-a", {"x": "1"})
+    cluster.raw["status"] = {"phase": "Running"}
+    cluster.restart()
+    cluster.settle()
+    assert cluster.phases == {"a": "Succeeded", "b": "Running"}
+    assert cluster.steps["a"]["outputs"] == {"x": "1"}
+    assert set(cluster.made.values()) == {1}

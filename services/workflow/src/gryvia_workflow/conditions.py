@@ -55,7 +55,10 @@ class Condition:
 
     def holds(self, steps: Mapping[str, Mapping[str, Any]], parameters: Mapping[str, str]) -> bool:
         """`steps`: status and outputs of those it names. Raises NoAnswer."""
-        result = self.program.eval(data={"steps": steps, "parameters": parameters})
+        try:
+            result = self.program.eval(data={"steps": steps, "parameters": parameters})
+        except RuntimeError as error:
+            raise NoAnswer(_said(str(error))) from error
         answer = result.plain_value()
         if result.type().name() == "ERROR":
             raise NoAnswer(_said(str(answer)))
@@ -146,4 +149,6 @@ def _said(text: str) -> str:
     """cel-cpp's words, the first error alone, without its codes and without the drawing below."""
     lines: Iterator[str] = (re.sub(r"^([A-Z_]+: )*(ERROR: )?(<input>:)?", "", line) for line in text.splitlines())
     said = re.sub(r" \[[A-Z_]+\]$", "", next(lines, text)).replace(_NUMBER, "double")
+    if "has() argument" in said:
+        said += '; for a key with dashes write "<key>" in steps.<name>.outputs'
     return re.sub(r'Key not found in map : "?(.*?)"?$', r"there is no \1", said)

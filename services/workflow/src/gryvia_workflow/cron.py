@@ -1,7 +1,7 @@
 """A five-field cron expression in a time zone: which instants it names.
 
 Grammar: minute (0-59), hour (0-23), day of month (1-31), month (1-12 or JAN-DEC), day of week (0-7 or SUN-SAT; 0 and 7 are
-Sunday), each `*`, values, ranges and lists of them, with a step (`*/15`, `8-18/2`, `5/20` for 5-59/20). When both day fields are
+Sunday), each `*`, values, ranges and lists of them, with a step (`*/15`, `8-18/2`, `5/20` for 5-59/20, but not for weekdays). When both day fields are
 restricted either is enough; when one begins with `*` both must hold (Debian's cron).
 
 Daylight saving, as Debian's cron has it. With a fixed minute and hour: a time in the hour that is left out comes once, at the first
@@ -33,6 +33,7 @@ HORIZON = timedelta(days=5 * 366)
 """How far ahead the next time is looked for: five years, as the contract says."""
 
 LONGEST = 512
+WEEKDAY = 4
 _START = datetime(2000, 1, 1, tzinfo=UTC)
 _VALUE = r"(\d{1,3}|[A-Za-z]{3})"
 _FIELD = re.compile(rf"(\*|{_VALUE}(-{_VALUE})?)(/\d{{1,3}})?(,(\*|{_VALUE}(-{_VALUE})?)(/\d{{1,3}})?)*", re.ASCII)
@@ -192,6 +193,8 @@ def _check_words(shown: str, number: int, text: str) -> None:
             raise Terminal(
                 f"{shown}: {name} {text!r} steps by {step}; steps begin anew with every {span}, use 1 to {size}"
             )
+    if number == WEEKDAY and re.search(r"(^|,)\w+/", text):
+        raise Terminal(f"{shown}: {name} {text!r}: crons differ in whether this reaches Sunday; write a range a-b/n")
 
 
 def _out_of_range(shown: str, parts: list[str]) -> str:

@@ -46,7 +46,7 @@ def decide(workflow: Workflow, world: World, now: datetime, tools: Tools) -> Pla
     run = _read(workflow)
     if checked.problems:
         return _invalid(workflow, checked, run, world, now)
-    if workflow.status.phase == "Running":
+    if workflow.status.phase == "Running" and run.started:
         return _go_on(workflow, checked, run, world, now, tools)
     if run.outcome == "Failed" and resume.asked(workflow):
         return _go_on(workflow, checked, run, world, now, tools)

@@ -24,7 +24,7 @@ from gryvia_workflow.attempts import Attempt, End, Progress, after, deadline, du
 from gryvia_workflow.conditions import NoAnswer
 from gryvia_workflow.items import MOST, BadItems, items_of
 from gryvia_workflow.outputs import collected, kept
-from gryvia_workflow.run import ENDED, Task, Workflow
+from gryvia_workflow.run import ENDED, LONGEST_ITEM_MESSAGE, LONGEST_MESSAGE, Task, Workflow, cut
 from gryvia_workflow.templating import Scope, Unresolved, render
 from gryvia_workflow.validation import BLOCKS, Checked
 
@@ -132,7 +132,7 @@ class Engine:
                 return True
             return self._laid_out(step, task)
         except (NoAnswer, Unresolved) as error:
-            said = f'condition "{step.condition}": {error}'
+            said = f'condition "{cut(step.condition or "", 90)}": {error}'
         except BadItems as error:
             said = str(error)
         self._put(replace(task, phase="Failed", ended=self._at, message=said))
@@ -268,6 +268,8 @@ class Engine:
         return task.items or (task,)
 
     def _put(self, task: Task) -> None:
+        # Cut as the status will be, so that what is made of it is the same in the next pass.
+        task = replace(task, message=cut(task.message, LONGEST_MESSAGE if task.index is None else LONGEST_ITEM_MESSAGE))
         whole = self.tasks[task.step]
         was = whole if task.index is None else whole.items[task.index]
         if (was.phase, was.attempt) != (task.phase, task.attempt):

@@ -1,8 +1,8 @@
 """A registry step: a change of an entry that is there, named itself or by the service that serves it.
 
-The entry is a ref only once the status says that the step runs, so the pass that starts it may not see it (it does when a register step
-has just made it). A rollback leaves its mark beside the request: the registry takes the request away when it has acted, and a pass
-repeated after a crash must not ask for a second one.
+The entry is a ref only once the status says that the step runs, so the pass that starts it need not see it (it does where a register
+step has just made it). A rollback leaves its mark beside the request: the registry takes the request away when it has acted, and a
+pass repeated after a crash must not ask for a second one.
 """
 
 from __future__ import annotations
