@@ -149,6 +149,30 @@ async def test_builtin_objects(talk: Any) -> None:
     await apply.body("one", body(a="1"))
     await apply.body("one", {**body(), "unknown": 1})
     await apply.body("one", {**body(), "data": {"a": 1}})
+    for wrong in (1.5, True, ["x"], {"d": "e"}):
+        await apply.body("one", {**body(), "data": {"a": wrong}})
+    await apply.body("one", {**body(), "data": "text"})
+    await apply.body("one", {**body(), "metadata": {"name": "c", "labels": {"a": 1}}})
+    await apply.body("one", {**body(), "metadata": {"name": "c", "finalizers": "x"}})
+    await apply.body("one", {**body(), "immutable": "yes"})
+
+
+async def test_a_value_of_another_type_is_nobodys(talk: Any) -> None:
+    apply = Applying(talk)
+    for spec in (
+        {"size": "x"},
+        {"size": True},
+        {"color": 5},
+        {"tags": "a"},
+        {"tags": [1]},
+        {"labels": {"a": 1}},
+        {"ports": {}},
+        {"ports": [{"name": 1}]},
+        {"free": 1},
+        {"amount": 1.5},
+        {"frame": "oak"},
+    ):
+        await apply("one", **spec)
 
 
 async def test_managed_fields_can_be_cleared_and_not_forged(talk: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tools.realcluster.http import MERGE
 
-from .widgets import CONFIG_MAPS_PATH, WIDGETS_PATH, widget
+from .widgets import CONFIG_MAPS_PATH, PODS_PATH, WIDGETS_PATH, widget
 
 
 async def test_create_read_replace_delete(talk: Any) -> None:
@@ -89,6 +89,21 @@ async def test_yaml_bodies(talk: Any) -> None:
     text = b"apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: from-yaml}\nspec: {size: 3}\n"
     await talk("POST", WIDGETS_PATH, text, content_type="application/yaml")
     await talk("POST", WIDGETS_PATH, b"a: [", content_type="application/yaml")
+
+
+async def test_a_pod_gets_what_admission_adds(talk: Any) -> None:
+    """Its account, its priority and its tolerations; of a real server a token as well, unless it wants none."""
+    for name, more in {
+        "plain": {},
+        "without": {"automountServiceAccountToken": False},
+        "patient": {"automountServiceAccountToken": False, "tolerations": [{"operator": "Exists"}]},
+        "nervous": {
+            "automountServiceAccountToken": False,
+            "tolerations": [{"key": "node.kubernetes.io/not-ready", "effect": "NoExecute", "tolerationSeconds": 1}],
+        },
+    }.items():
+        spec = {"containers": [{"name": "c", "image": "i:1"}], **more}
+        await talk("POST", f"{PODS_PATH}?dryRun=All", {"metadata": {"name": name}, "spec": spec})
 
 
 async def test_generation_moves_with_the_spec_alone(talk: Any) -> None:

@@ -131,7 +131,11 @@ async def test_patches_of_a_pod(talk: Any) -> None:
     """A bare pod nobody schedules: what of it can be changed, and what not."""
     pod = {
         "metadata": {"name": "p"},
-        "spec": {"containers": [{"name": "c", "image": "i:1"}], "schedulingGates": [{"name": "example.com/wait"}]},
+        "spec": {
+            "containers": [{"name": "c", "image": "i:1"}],
+            "schedulingGates": [{"name": "example.com/wait"}],
+            "automountServiceAccountToken": False,
+        },
     }
     await talk("POST", PODS_PATH, pod)
     await talk(

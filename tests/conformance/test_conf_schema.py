@@ -82,7 +82,8 @@ async def test_unknown_fields(talk: Any, mode: str) -> None:
         f"{WIDGETS_PATH}{query}",
         b'{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"d"},"spec":{"size":1,"size":2}}',
     )
-    pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i", "imge": "j"}], "foo": 1}}
+    spec = {"containers": [{"name": "c", "image": "i", "imge": "j"}], "foo": 1, "automountServiceAccountToken": False}
+    pod = {"metadata": {"name": "p"}, "spec": spec}
     await talk("POST", f"{PODS_PATH}{query}{'&' if query else '?'}dryRun=All", pod)
     await talk("PATCH", f"{WIDGETS_PATH}/a{query}", {"spec": {"size": 2, "three": 3}}, content_type=MERGE)
 

@@ -21,6 +21,7 @@ Json = dict[str, Any]
 
 _ABSENT: Any = object()
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+_AGE = re.compile(r"(\d+[smhdy])+")
 _ACCESS = re.compile(r"kube-api-access-\w{5}")
 _RECORD = re.compile(r"in record \(\d+\)")
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -171,6 +172,8 @@ def _walk(node: Any, ranks: dict[str, str]) -> Any:
             # Their order goes by the second of their last change, and whether there is one by what came within it.
             entries = [{k: v for k, v in entry.items() if k != "time"} for entry in _walk(part, ranks)]
             walked[key] = sorted(entries, key=_manager)
+        elif key == "cells":
+            walked[key] = ["AGE" if isinstance(cell, str) and _AGE.fullmatch(cell) else cell for cell in part]
         elif key == "resourceVersion" and isinstance(part, str):
             walked[key] = ranks.get(part, part)
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 
@@ -14,3 +15,27 @@ def go_text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return "<nil>" if value is None else str(value)
+
+
+def go_type(value: Any) -> str:
+    """With %T, of what a JSON decoder makes of it."""
+    if value is None:
+        return "<nil>"
+    if isinstance(value, dict):
+        return "map[string]interface {}"
+    if isinstance(value, list):
+        return "[]interface {}"
+    names: dict[type, str] = {str: "string", bool: "bool", int: "int64", float: "float64"}
+    return names[type(value)]
+
+
+def go_syntax(value: Any) -> str:
+    """With %#v."""
+    if isinstance(value, dict):
+        pairs = ", ".join(f"{json.dumps(key)}:{go_syntax(value[key])}" for key in sorted(value))
+        return f"{go_type(value)}{{{pairs}}}"
+    if isinstance(value, list):
+        return f"{go_type(value)}{{{', '.join(go_syntax(item) for item in value)}}}"
+    if value is None:
+        return "interface {}(nil)"
+    return json.dumps(value) if isinstance(value, str | bool) else str(value)

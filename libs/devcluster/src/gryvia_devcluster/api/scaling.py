@@ -6,7 +6,7 @@ from typing import Any
 
 from gryvia_devcluster.api import refusals
 from gryvia_devcluster.errors import ApiError
-from gryvia_devcluster.gotext import go_text
+from gryvia_devcluster.gotext import go_text, go_type
 from gryvia_devcluster.types import Json, ResourceType
 
 MOST_REPLICAS = 2**31 - 1
@@ -88,11 +88,7 @@ def _access(obj: Json, path: str, wanted: type, name: str) -> tuple[Any, str]:
 
 
 def _wrong_type(steps: list[str], value: Any, wanted: str) -> str:
-    names = {str: "string", bool: "bool", int: "int64", float: "float64"}
-    name = names.get(type(value)) or ("[]interface {}" if isinstance(value, list) else "map[string]interface {}")
-    if value is None:
-        name = "<nil>"
-    return f".{'.'.join(steps)} accessor error: {go_text(value)} is of the type {name}, expected {wanted}"
+    return f".{'.'.join(steps)} accessor error: {go_text(value)} is of the type {go_type(value)}, expected {wanted}"
 
 
 def scaled(rt: ResourceType, live: Json, scale: Json) -> Json:

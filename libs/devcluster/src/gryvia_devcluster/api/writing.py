@@ -16,6 +16,7 @@ from gryvia_devcluster.api.options import WriteOptions
 from gryvia_devcluster.api.patching import patched
 from gryvia_devcluster.api.removal import remove
 from gryvia_devcluster.api.state import State, copy
+from gryvia_devcluster.api.typed_apply import check_types
 from gryvia_devcluster.errors import ApiError
 from gryvia_devcluster.patch import apply_patch, track_update
 from gryvia_devcluster.patch.claims import refused, undeclared
@@ -199,6 +200,7 @@ def apply(
     meta = applied["metadata"]
     if meta.get("managedFields"):
         raise ApiError("BadRequest", "metadata.managedFields must be nil")
+    check_types(rt, applied)
     if unknown := content.drop_unknown(served, applied):
         raise refused(undeclared(unknown), applied)
     entry = state.store.get(rt.group_resource, Key(namespace or "", name))

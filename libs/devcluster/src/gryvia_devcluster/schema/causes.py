@@ -43,11 +43,11 @@ def quote(text: str) -> str:
 
 
 def number(value: float) -> str:
-    """Go's %v of a number: no fraction that is zero, an exponent from 1e21 and below 1e-4."""
-    if isinstance(value, int):
-        # What is no int64 is a float64 in Go.
-        return str(value) if -(2**63) <= value < 2**63 else repr(float(value))
-    if value.is_integer() and abs(value) < 1e21:
+    """Go's %v of a number: no fraction that is zero, an exponent for what is no int64 and below 1e-4."""
+    if isinstance(value, int) and -(2**63) <= value < 2**63:
+        return str(value)
+    value = float(value)
+    if value.is_integer() and abs(value) < 2**63:
         return str(int(value))
     text = repr(value)
     mantissa, mark, exponent = text.partition("e")
