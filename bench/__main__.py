@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence, Set
 from pathlib import Path
 
-from bench.results import Line, show
+from bench.results import Line, end_like_interrupted, show
 
 HERE = Path(__file__).parent
 USAGE = 2
@@ -69,4 +69,5 @@ def _run(path: Path, wanted: Set[str]) -> Iterable[Line]:
 
 
 if __name__ == "__main__":
+    end_like_interrupted()
     sys.exit(main(sys.argv[1:]))

@@ -26,7 +26,7 @@ import aiohttp
 
 from bench.byte_server import ByteServer
 from bench.programs import cpu_seconds, python, resident, samples, text_of
-from bench.results import Line, line, show
+from bench.results import Line, line, run_measure
 from gryvia_cli.nats_server import NatsServer
 from gryvia_common.bus.connection import Bus, BusSettings
 from gryvia_common.bus.jetstream import StreamState, stream_state
@@ -189,4 +189,4 @@ def run(wanted: Set[str] = frozenset(NAMES), count: int = OBJECTS_COUNT) -> Iter
 
 
 if __name__ == "__main__":
-    sys.exit(not show(run(count=int(sys.argv[1]) if len(sys.argv) > 1 else OBJECTS_COUNT)))
+    run_measure(run(count=int(sys.argv[1]) if len(sys.argv) > 1 else OBJECTS_COUNT))

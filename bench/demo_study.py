@@ -18,7 +18,7 @@ from collections.abc import Iterable, Set
 from pathlib import Path
 
 from bench.programs import resident
-from bench.results import Line, line, show
+from bench.results import Line, line, run_measure
 from gryvia_cli.demonstration import EXAMPLES, apply_example
 from gryvia_cli.manifests import read_manifests
 from gryvia_cli.platform.crds import connected
@@ -81,4 +81,4 @@ def _descendants(pid: int) -> list[int]:
 
 
 if __name__ == "__main__":
-    sys.exit(not show(run()))
+    run_measure(run())

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from bench.clusters import Cluster, on_each
 from bench.programs import cpu_seconds
-from bench.results import Line, line, show
+from bench.results import Line, line, run_measure
 from bench.services import services
 from bench.workload import bare_writer, create_jobs, names_of, watching
 from gryvia_cli.platform.crds import connected
@@ -98,4 +98,4 @@ def run(wanted: Set[str] = frozenset(NAMES), counts: Iterable[int] = COUNTS) -> 
 
 
 if __name__ == "__main__":
-    sys.exit(not show(run(counts=[int(text) for text in sys.argv[1:]] or COUNTS)))
+    run_measure(run(counts=[int(text) for text in sys.argv[1:]] or COUNTS))

@@ -21,7 +21,7 @@ from tools.realcluster.http import Http
 from tools.realcluster.node import Fate, SimulatedNode
 
 from bench.clusters import Cluster, on_each
-from bench.results import Line, line, show
+from bench.results import Line, line, run_measure
 from bench.services import READS, services
 from bench.workload import create_jobs, watching
 from gryvia_cli.platform.crds import connected
@@ -74,4 +74,4 @@ def run(wanted: Set[str] = frozenset(NAMES), counts: Iterable[int] = COUNTS) -> 
 
 
 if __name__ == "__main__":
-    sys.exit(not show(run(counts=[int(text) for text in sys.argv[1:]] or COUNTS)))
+    run_measure(run(counts=[int(text) for text in sys.argv[1:]] or COUNTS))

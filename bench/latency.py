@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Set
@@ -23,7 +22,7 @@ from pathlib import Path
 import orjson
 
 from bench.clusters import Cluster, on_each
-from bench.results import Line, line, show
+from bench.results import Line, line, run_measure
 from bench.services import services
 from gryvia_cli.nats_server import NatsServer
 from gryvia_cli.platform.crds import connected
@@ -213,4 +212,4 @@ def run(wanted: Set[str] = frozenset(NAMES)) -> Iterable[Line]:
 
 
 if __name__ == "__main__":
-    sys.exit(not show(run()))
+    run_measure(run())

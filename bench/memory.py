@@ -8,7 +8,6 @@ straight into the bus, as a bridge would; the API server is not asked for anythi
 from __future__ import annotations
 
 import asyncio
-import sys
 import tempfile
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Iterable, Set
@@ -17,7 +16,7 @@ from pathlib import Path
 
 from bench.latency import NOBODY, publish, stored
 from bench.programs import python, resident, samples, text_of
-from bench.results import Line, line, show
+from bench.results import Line, line, run_measure
 from gryvia_cli.nats_server import NatsServer
 from gryvia_common.bus.connection import Bus, BusSettings
 from gryvia_common.bus.objects import object_headers
@@ -124,4 +123,4 @@ def run(wanted: Set[str] = frozenset(NAMES)) -> Iterable[Line]:
 
 
 if __name__ == "__main__":
-    sys.exit(not show(run()))
+    run_measure(run())

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterable, Set
 from pathlib import Path
 
-from bench.results import Line, line, show
+from bench.results import Line, line, run_measure
 
 NAMES = ("platform-ready", "platform-stop")
 STARTS = 5
@@ -48,4 +48,4 @@ def _one() -> tuple[float, float]:
 
 
 if __name__ == "__main__":
-    sys.exit(not show(run(starts=int(sys.argv[1]) if len(sys.argv) > 1 else STARTS)))
+    run_measure(run(starts=int(sys.argv[1]) if len(sys.argv) > 1 else STARTS))

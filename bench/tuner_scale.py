@@ -21,7 +21,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import orjson
 
-from bench.results import Line, line, show
+from bench.results import Line, line, run_measure
 from gryvia_common.kinds.aijob import AI_JOB
 from gryvia_common.kinds.autotuner import AUTO_TUNER
 from gryvia_common.kinds.trials import history
@@ -160,4 +160,4 @@ class _Life:
 
 
 if __name__ == "__main__":
-    sys.exit(not show(run(trials=int(sys.argv[1]) if len(sys.argv) > 1 else TRIALS)))
+    run_measure(run(trials=int(sys.argv[1]) if len(sys.argv) > 1 else TRIALS))

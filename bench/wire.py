@@ -31,15 +31,25 @@ class Wire:
         """A relay before the server at `url`, and a copy of its kubeconfig that leads through it."""
         place = urlsplit(url)
         wire = cls(place.hostname or "127.0.0.1", place.port or 80)
-        server = await asyncio.start_server(wire._connected, "127.0.0.1", 0)
+        connections: set[asyncio.Task[None]] = set()
+
+        def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.create_task(wire._connected(reader, writer))
+            connections.add(task)
+            task.add_done_callback(connections.discard)
+
+        server = await asyncio.start_server(connected, "127.0.0.1", 0)
         through = kubeconfig.with_name("kubeconfig-wire")
-        through.write_text(
-            kubeconfig.read_text().replace(url, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
-        )
+        here = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        through.write_text(kubeconfig.read_text().replace(url, here))
         try:
             yield wire, through
         finally:
             server.close()
+            ending = list(connections)
+            for task in ending:
+                task.cancel()
+            await asyncio.gather(*ending, return_exceptions=True)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there_reader, there_writer = await asyncio.open_connection(*self._to)

@@ -28,7 +28,7 @@ from tools.realcluster.node import Fate, SimulatedNode
 
 from bench.clusters import Cluster, on_each
 from bench.programs import cpu_seconds
-from bench.results import Line, line, show
+from bench.results import Line, line, run_measure
 from bench.services import Services, services
 from bench.workload import NAMESPACE, Seen, in_parallel, watching
 from gryvia_cli.platform.crds import connected
@@ -252,4 +252,4 @@ def run(wanted: Set[str] = frozenset(NAMES), runs: int = RUNS) -> Iterable[Line]
 
 
 if __name__ == "__main__":
-    sys.exit(not show(run(runs=int(sys.argv[1]) if len(sys.argv) > 1 else RUNS)))
+    run_measure(run(runs=int(sys.argv[1]) if len(sys.argv) > 1 else RUNS))
