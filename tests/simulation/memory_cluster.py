@@ -1,5 +1,5 @@
-"""An API server that is a dictionary, with what the services rely on: versions, uids, conflicts, owner-reference garbage
-collection, merge patches and a simple server-side apply. It keeps the log of all changes, which is what a bridge would see.
+"""An API server that is a dictionary, with what the services rely on: versions, uids, conflicts, finalizers, owner-reference
+garbage collection, merge patches and a simple server-side apply. It keeps the log of all changes, which is what a bridge would see.
 
 Uids follow from the name and how often it was used, so that two runs can be compared.
 """
@@ -15,15 +15,12 @@ from typing import Any, Literal
 import orjson
 
 from gryvia_common.errors import Conflict, Gone
-from gryvia_common.kinds.aijob import AI_JOB
-from gryvia_common.kinds.autotuner import AUTO_TUNER
 from gryvia_common.kinds.conditions import timestamp
 from gryvia_common.kube.children import MANAGED_BY, MANAGER
 from gryvia_common.kube.objects import Json, Key, labels_of, metadata, uid_of
 from gryvia_common.kube.resources import Resource
 
 Id = tuple[str, str, str]
-WHOLE = frozenset({AI_JOB.plural, AUTO_TUNER.plural})
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +87,7 @@ class MemoryCluster:
                 raise Conflict(f"{name}: {field} is {before['metadata'][field]}, not {meta[field]}")
         part = {"status": patch.get("status")} if only == "status" else patch
         after: Json = merged(before, part)
-        after["metadata"] = {**before["metadata"], **{k: v for k, v in after["metadata"].items() if k not in ("uid",)}}
+        after["metadata"] = {**after["metadata"], "uid": before["metadata"]["uid"]}
         if after.get("spec") != before.get("spec"):
             after["metadata"]["generation"] = before["metadata"]["generation"] + 1
         if {**after, "metadata": {**after["metadata"], "resourceVersion": ""}} == {
@@ -98,6 +95,8 @@ class MemoryCluster:
             "metadata": {**before["metadata"], "resourceVersion": ""},
         }:
             return copied(before)
+        if after["metadata"].get("deletionTimestamp") and not after["metadata"].get("finalizers"):
+            return self._remove(id, after)
         return self._store("changed", resource.plural, id, after)
 
     def collect(self) -> None:
@@ -117,9 +116,17 @@ class MemoryCluster:
         if version and before["metadata"]["resourceVersion"] != version:
             raise Conflict(f"{name}: resourceVersion is {before['metadata']['resourceVersion']}, not {version}")
         id = (resource.plural, namespace, name)
+        if not before["metadata"].get("finalizers"):
+            self._remove(id, before)
+        elif not before["metadata"].get("deletionTimestamp"):
+            before["metadata"]["deletionTimestamp"] = timestamp(self._now())
+            self._store("changed", resource.plural, id, before)
+
+    def _remove(self, id: Id, last: Json) -> Json:
         del self.objects[id]
-        self._store("deleted", resource.plural, id, before)
+        gone = self._store("deleted", id[0], id, last)
         self.collect()
+        return gone
 
     def _store(self, op: Literal["created", "changed", "deleted"], plural: str, id: Id, obj: Json) -> Json:
         self._version += 1
@@ -127,7 +134,7 @@ class MemoryCluster:
         if op != "deleted":
             self.objects[id] = obj
         body = orjson.dumps(obj)
-        ours = plural in WHOLE or labels_of(obj).get(MANAGED_BY) == MANAGER
+        ours = plural.startswith("gryvia") or labels_of(obj).get(MANAGED_BY) == MANAGER
         change = Change(op, plural, Key(id[1], id[2]), uid_of(obj), self._version, body, ours)
         self.log.append(change)
         for watcher in self.watchers:

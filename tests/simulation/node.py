@@ -21,15 +21,16 @@ INDEX = "batch.kubernetes.io/job-completion-index"
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """How one pod runs: seconds until it ends (None: for ever), its exit code, and what it says at which second."""
+    """How one pod runs: seconds until it ends (None: for ever), its exit code, what it says at which second, and its last words."""
 
     seconds: float | None = 4.0
     code: int = 0
     lines: Sequence[tuple[float, str]] = ()
+    message: str = ""
 
 
 Courses = Callable[[str, int, int], Course]
-"""Job name, index and attempt (from 0) to the course of that pod."""
+"""Job name, index and attempt (from 0) to the course of that pod; of a pod that belongs to no Job its own name."""
 
 
 @dataclass
@@ -61,6 +62,14 @@ class Node:
     def _seen(self, change: Change) -> None:
         if change.plural == JOBS.plural and change.op != "deleted":
             self._loop.call_later(0.2, self._make_pods, change.key, change.uid)
+        elif change.plural == PODS.plural and change.op == "created":
+            pod = self.cluster.objects[PODS.plural, change.key.namespace, change.key.name]
+            if not self._of_a_job(pod):
+                course = self.courses(change.key.name, 0, 0)
+                self._loop.call_later(0.5, self._start, change.key.name, change.key.namespace, course, None)
+
+    def _of_a_job(self, pod: Json) -> bool:
+        return any(ref["kind"] == JOBS.kind for ref in metadata(pod).get("ownerReferences") or ())
 
     def _job(self, key: Any, uid: str) -> Json | None:
         found = self.cluster.objects.get((JOBS.plural, *key))
@@ -80,7 +89,8 @@ class Node:
         return [
             pod
             for pod in self.cluster.of(PODS)
-            if metadata(pod)["ownerReferences"][0]["uid"] == uid_of(job)
+            if self._of_a_job(pod)
+            and metadata(pod)["ownerReferences"][0]["uid"] == uid_of(job)
             and (index is None or metadata(pod)["labels"][INDEX] == str(index))
         ]
 
@@ -108,7 +118,7 @@ class Node:
         course = self.courses(metadata(job)["name"], index, attempt)
         self._loop.call_later(0.3, self._start, name, meta["namespace"], course, job)
 
-    def _start(self, name: str, namespace: str, course: Course, job: Json) -> None:
+    def _start(self, name: str, namespace: str, course: Course, job: Json | None) -> None:
         if (PODS.plural, namespace, name) not in self.cluster.objects:
             return
         self._started[name] = (self._loop.time(), course)
@@ -117,15 +127,18 @@ class Node:
         if course.seconds is not None:
             self._loop.call_later(course.seconds, self._end, name, namespace, course, job)
 
-    def _end(self, name: str, namespace: str, course: Course, job: Json) -> None:
+    def _end(self, name: str, namespace: str, course: Course, job: Json | None) -> None:
         pod = self.cluster.objects.get((PODS.plural, namespace, name))
         if pod is None or pod["status"]["phase"] != "Running":
             return
         begun = pod["status"]["containerStatuses"][0]["state"]["running"]["startedAt"]
         reason = "Error" if course.code else "Completed"
-        ended = {"exitCode": course.code, "reason": reason, "startedAt": begun, "finishedAt": self._now()}
+        ended: Json = {"exitCode": course.code, "reason": reason, "startedAt": begun, "finishedAt": self._now()}
+        if course.message:
+            ended["message"] = course.message
         self._patch(namespace, name, "Failed" if course.code else "Succeeded", {"terminated": ended}, [])
-        self._loop.call_later(0.1, self._conclude, job)
+        if job is not None:
+            self._loop.call_later(0.1, self._conclude, job)
 
     def _patch(self, namespace: str, name: str, phase: str, state: Json, conditions: list[Json]) -> None:
         container = {"name": "main", "restartCount": 0, "ready": phase == "Running", "state": state}

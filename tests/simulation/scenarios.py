@@ -12,20 +12,28 @@ from simulated import manifest
 
 from gryvia_common.kinds.aijob import AI_JOB
 from gryvia_common.kinds.autotuner import AUTO_TUNER
+from gryvia_common.kinds.modelregistry import MODEL_REGISTRY
 from gryvia_common.kube.objects import Json
 from gryvia_common.kube.resources import CONFIG_MAPS
 from gryvia_common.runtime.service import Service
 from gryvia_jobs.controller import controller as jobs_controller
 from gryvia_jobs.settings import JobsSettings
+from gryvia_registry.controller import controller as registry_controller
+from gryvia_registry.settings import RegistrySettings
 from gryvia_tuner.controller import controller as tuner_controller
 from gryvia_tuner.settings import TunerSettings
+from gryvia_workflow.controller import controller as workflow_controller
+from gryvia_workflow.settings import WorkflowSettings
 
 Move = tuple[float, Callable[[MemoryCluster], object]]
-SERVICES: Mapping[str, Service] = {
-    "jobs": Service("jobs", (jobs_controller(JobsSettings()),)),
-    "tuner": Service("tuner", (tuner_controller(TunerSettings()),)),
+JOBS, TUNER, WORKFLOWS, REGISTRY = JobsSettings(), TunerSettings(), WorkflowSettings(), RegistrySettings()
+SERVICES: Mapping[str, Callable[[], Service]] = {
+    "jobs": lambda: Service("jobs", (jobs_controller(JOBS),)),
+    "tuner": lambda: Service("tuner", (tuner_controller(TUNER),)),
+    "workflow": lambda: Service("workflow", (workflow_controller(WORKFLOWS),)),
+    "registry": lambda: Service("registry", (registry_controller(REGISTRY),)),
 }
-"""Values without state: every life of a replica begins with the same."""
+"""Each life of a replica begins without a memory; reading the settings would take a third of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,4 +198,13 @@ SCENARIOS: tuple[Scenario, ...] = (
         replicas=2,
     ),
 )
-CHILDREN = (AI_JOB.plural, CONFIG_MAPS.plural, "jobs", "services", "persistentvolumeclaims", "statefulsets")
+CHILDREN = (
+    AI_JOB.plural,
+    CONFIG_MAPS.plural,
+    MODEL_REGISTRY.plural,
+    "jobs",
+    "pods",
+    "services",
+    "persistentvolumeclaims",
+    "statefulsets",
+)

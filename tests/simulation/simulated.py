@@ -55,7 +55,7 @@ FEED_FAULTS: tuple[FeedFault, ...] = (
 class Process:
     """One replica of one service over all its lives. `faults`: what goes wrong at which delivery, once."""
 
-    service: Service
+    service: Callable[[], Service]
     sim: Simulation
     name: str
     faults: dict[int, FeedFault] = field(default_factory=dict)
@@ -106,7 +106,7 @@ class Process:
             metrics=SharedMetrics(registry),
             api=api,
         )
-        shell = Shell(self.service, SETTINGS, connected, InlineExecutor(1), lambda: self.held)
+        shell = Shell(self.service(), SETTINGS, connected, InlineExecutor(1), lambda: self.held)
         for reconciler in shell._reconcilers:
             reconciler.queue._random = random.Random(7)
         self.health = health
@@ -219,7 +219,7 @@ class Simulation:
     """One run. `processes` by name; `moves`: what people do, by the second."""
 
     def __init__(
-        self, courses: Courses, services: Mapping[str, Service], effects: Effects, *, replicas: int = 1
+        self, courses: Courses, services: Mapping[str, Callable[[], Service]], effects: Effects, *, replicas: int = 1
     ) -> None:
         self.clock = VirtualClock()
         self.cluster = MemoryCluster(self.clock.now)

@@ -8,27 +8,16 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 from campaign import Plan, carry_out, plans
 from scenarios import SCENARIOS, Scenario
-from workers import judge_all, reference_of, scenario_named, workers
+from workers import judge_all, reference_of, scenario_named
 
 SEED = int(os.environ.get("GRYVIA_FAULTS_SEED") or 20260301)
 MANY = bool(os.environ.get("GRYVIA_FAULTS"))
-SHARE = 300 if MANY else 8
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[ProcessPoolExecutor | None]:
-    """For many plans only: a worker takes a second to start."""
-    if not MANY:
-        yield None
-        return
-    with workers() as pool:
-        yield pool
+SHARE = 240 if MANY else 8
 
 
 @pytest.mark.timeout(900)

@@ -20,8 +20,10 @@ from functools import cache
 import structlog
 from campaign import Outcome, Plan, carry_out
 from doubles import EffectFault
+from promotions import live, random_life
 from scenarios import SCENARIOS, Scenario
 from simulated import FeedFault
+from workflows import random_workflow
 
 CHUNK = 8
 PlanId = tuple[str, EffectFault | FeedFault | None, int, str]
@@ -37,7 +39,11 @@ class Verdict:
     seconds: float
 
 
+@cache
 def scenario_named(name: str) -> Scenario:
+    """One of the fixed ones, or `workflow/<seed>`."""
+    if name.startswith("workflow/"):
+        return random_workflow(name)
     return next(scenario for scenario in SCENARIOS if scenario.name == name)
 
 
@@ -58,6 +64,18 @@ def judge(ids: Sequence[PlanId]) -> list[Verdict]:
         found.append(Verdict(str(plan), differences, time.process_time() - began))
     gc.collect()
     return found
+
+
+def live_all(pool: ProcessPoolExecutor | None, seeds: Iterable[str]) -> dict[str, list[str]]:
+    """Random lives of a model family; of each in which something was wrong, what."""
+    names = list(seeds)
+    found = pool.map(_live, names, chunksize=CHUNK) if pool else map(_live, names)
+    return {name: wrong for name, wrong in zip(names, found, strict=True) if wrong}
+
+
+def _live(seed: str) -> list[str]:
+    with no_garbage_collection():
+        return live(random_life(seed))
 
 
 def judge_all(pool: ProcessPoolExecutor | None, plans: Iterable[Plan]) -> Iterator[Verdict]:
