@@ -498,3 +498,90 @@ def test_a_status_that_somebody_emptied_is_found_again_from_the_children(workflo
     assert cluster.phases == {"a": "Succeeded", "b": "Running"}
     assert cluster.steps["a"]["outputs"] == {"x": "1"}
     assert set(cluster.made.values()) == {1}
+
+
+def test_after_an_outage_one_run_for_the_newest_time_makes_up_for_all(workflow):
+    """argoproj/argo-workflows#9632, kubernetes/kubernetes#83642: 108 times missed in nine hours."""
+    cluster = workflow({"name": "a"}, schedule="*/5 * * * *")
+    cluster.restart()
+    cluster.after(9 * 3600 + 60)
+    assert cluster.phase == "Running"
+    assert cluster.status["lastScheduleTime"] == "2026-01-01T09:00:00Z"
+    assert cluster.status["missedRuns"] == 107
+    assert cluster.status["run"] == 1
+    cluster.finish("wf-a-n1")
+    assert cluster.phase == "Scheduled"
+    assert cluster.status["nextScheduleTime"] == "2026-01-01T09:05:00Z"
+
+
+def test_with_catch_up_all_the_missed_runs_follow_each_other(workflow):
+    cluster = workflow({"name": "a"}, schedule="0 * * * *", catchUp="all", catchUpLimit=3)
+    cluster.after(9 * 3600 + 60)
+    times = []
+    for run in (1, 2, 3):
+        assert cluster.running == [f"wf-a-n{run}"]
+        times.append(cluster.status["lastScheduleTime"][11:13])
+        cluster.finish(f"wf-a-n{run}")
+    assert times == ["07", "08", "09"]
+    assert cluster.phase == "Scheduled"
+    assert cluster.status["missedRuns"] == 6
+
+
+def test_a_suspended_schedule_starts_nothing_and_says_so(workflow):
+    cluster = workflow({"name": "a"}, schedule="0 * * * *", suspend=True)
+    cluster.after(7200)
+    assert cluster.phase == "Scheduled"
+    assert "suspended" in cluster.message
+    cluster.edit(suspend=False)
+    assert cluster.status["nextScheduleTime"] == "2026-01-01T03:00:00Z"
+
+
+def test_a_running_run_can_be_told_to_retry_what_has_failed_so_far(workflow):
+    cluster = workflow({"name": "a"}, {"name": "b"})
+    cluster.finish("wf-a", fail="no")
+    cluster.annotate("gryvia.io/retry-failed", "1")
+    assert cluster.running == ["wf-a-r1", "wf-b"]
+
+
+def test_outputs_whose_place_is_gone_are_missed_with_a_sentence(workflow):
+    cluster = workflow(
+        {"name": "a"},
+        {"name": "ok", "type": "approval"},
+        {"name": "b", "dependsOn": ["a", "ok"], "script": script("{{steps.a.outputs.x}}")},
+    )
+    cluster.finish("wf-a", {"x": "y" * 3000})
+    del cluster.objects[CONFIG_MAPS, "wf-a-outputs"]
+    cluster.answer("ok")
+    assert cluster.steps["b"]["message"] == "the outputs of step a stood in ConfigMap wf-a-outputs, which is gone"
+
+
+def test_outputs_that_cannot_be_kept_fail_the_attempt(workflow):
+    cluster = workflow({"name": "a"})
+
+    def refuse(resource, manifest):
+        name = manifest["metadata"]["name"]
+        return Refusal(resource, name, "NameCollision", f"{name} is taken") if resource == CONFIG_MAPS else None
+
+    cluster.refuse = refuse
+    cluster.finish("wf-a", {"x": "y" * 3000})
+    assert cluster.phase == "Failed"
+    assert (
+        cluster.steps["a"]["message"] == "the outputs cannot be kept in ConfigMap wf-a-outputs: wf-a-outputs is taken"
+    )
+
+
+def test_a_step_that_becomes_another_type_while_it_runs_is_begun_anew(workflow):
+    cluster = workflow({"name": "a", "jobTemplate": JOB}, {"name": "b"})
+    cluster.edit(steps=[{"name": "a", "script": script()}, cluster.spec["steps"][1]])
+    assert cluster.names(AI_JOB.resource) == []
+    assert cluster.running == ["wf-a-r1", "wf-b"]
+
+
+def test_a_loop_that_an_edit_takes_away_goes_on_with_what_runs_and_fails_what_would_begin(workflow):
+    cluster = workflow({"name": "a", "withItems": [1, 2], "retries": 1, "script": script("{{item}}")})
+    cluster.edit(steps=[{"name": "a", "retries": 1, "script": script("x")}])
+    cluster.finish("wf-a-i0", {"x": "1"})
+    cluster.finish("wf-a-i1", fail="no")
+    assert cluster.phase == "Failed"
+    assert [item["phase"] for item in cluster.steps["a"]["items"]] == ["Succeeded", "Failed"]
+    assert cluster.steps["a"]["items"][1]["message"] == "withItems: there is no list any more"

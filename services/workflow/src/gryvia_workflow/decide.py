@@ -17,6 +17,7 @@ from datetime import datetime
 from gryvia_common.kinds.conditions import timestamp
 from gryvia_common.kinds.workflow import StepType, WorkflowPhase
 from gryvia_common.kube.objects import Json, is_deleting, uid_of
+from gryvia_common.kube.resources import Resource
 from gryvia_common.runtime.plan import Delete, Plan, Record
 from gryvia_common.runtime.world import World
 from gryvia_workflow import events, history, resume
@@ -122,7 +123,7 @@ def _go_on(workflow: Workflow, checked: Checked, run: Run, world: World, now: da
         tasks = resume.resumed(run.tasks, checked.graph)
         run = replace(run, tasks=tasks, resumed_by=workflow.annotations[resume.ANNOTATION], ended="")
     engine = _engine(workflow, checked, run, world, now, tools)
-    engine.effects.delete += _removed(workflow, world)
+    engine.effects.delete += _removed(workflow, checked, world)
     engine.go()
     # An edit of the schedule counts from when it is seen, also in a run: afterwards nobody would know of it.
     edited = workflow.spec.schedule is not None and _edited(workflow)
@@ -181,19 +182,18 @@ def _without(keys: tuple[str, ...]) -> Json | None:
     return {"annotations": dict.fromkeys(keys)} if keys else None
 
 
-def _removed(workflow: Workflow, world: World) -> Iterator[Delete]:
-    """Children of steps that an edit took out of the spec while they ran."""
-    names = {step.name for step in workflow.spec.steps}
-    gone = [status for status in workflow.status.step_statuses or () if status.name not in names]
-    running = {
-        one.job_name or "" for status in gone for one in [status, *(status.items or ())] if one.phase == "Running"
-    }
-    yield from _deletes(workflow, world, running)
+def _removed(workflow: Workflow, checked: Checked, world: World) -> Iterator[Delete]:
+    """Children of steps that an edit took out of the spec, or made of another type, while they ran."""
+    for status in workflow.status.step_statuses or ():
+        kind = checked.types.get(status.name)
+        others = [resource for of, resource in MADE.items() if of != kind]
+        running = [one.job_name or "" for one in [status, *(status.items or ())] if one.phase == "Running"]
+        yield from _deletes(workflow, world, running, others)
 
 
-def _deletes(workflow: Workflow, world: World, names: Iterable[str]) -> Iterator[Delete]:
+def _deletes(workflow: Workflow, world: World, names: Iterable[str], resources: Iterable[Resource]) -> Iterator[Delete]:
     for name in sorted(names):
-        for resource in MADE.values():
+        for resource in resources:
             child = world.child(resource, name) if name else None
             if child is not None and not is_deleting(child):
                 yield Delete(resource, workflow.namespace, name, uid_of(child))
@@ -208,7 +208,7 @@ def _invalid(workflow: Workflow, checked: Checked, run: Run, world: World, now: 
     run = replace(run, tasks=tasks, ended=ended)
     return Plan(
         status=status_of(workflow, checked, run, "Failed", checked.problems, now),
-        delete=tuple(_deletes(workflow, world, names)),
+        delete=tuple(_deletes(workflow, world, names, MADE.values())),
         emit=() if said else (events.invalid(workflow, run.number, checked.problems),),
         record=() if said else (Record("Invalid", checked.problems, "Warning"),),
     )

@@ -32,6 +32,8 @@ def items_of(with_items: Any, scope: Scope) -> list[Any]:
             raise BadItems(f'withItems: "{text[:80]}" is no JSON list: {error}') from error
         if not isinstance(found, list):
             raise BadItems(f'withItems: "{text[:80]}" is JSON, but no list')
+    if not isinstance(found, list):
+        raise BadItems("withItems: there is no list any more")
     if len(found) > MOST:
         raise BadItems(f"withItems: {len(found)} items are too many, a run may have {MOST}; give each step more to do")
     return list(found)
