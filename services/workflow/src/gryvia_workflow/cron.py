@@ -1,8 +1,8 @@
 """A five-field cron expression in a time zone: which instants it names.
 
 Grammar: minute (0-59), hour (0-23), day of month (1-31), month (1-12 or JAN-DEC), day of week (0-7 or SUN-SAT; 0 and 7 are
-Sunday), each `*`, values, ranges and lists of them, with a step (`*/15`, `8-18/2`, `5/20` for 5-59/20, but not for weekdays). When both day fields are
-restricted either is enough; when one begins with `*` both must hold (Debian's cron).
+Sunday), each `*`, values, ranges and lists of them, with a step (`*/15`, `8-18/2`, and but for the day of week `5/20` for 5-59/20).
+When both day fields are restricted either is enough; when one begins with `*` both must hold (Debian's cron).
 
 Daylight saving, as Debian's cron has it. With a fixed minute and hour: a time in the hour that is left out comes once, at the first
 minute after it, and a time in the hour that comes twice comes once, the first time. With minute or hour beginning with `*`:
