@@ -135,6 +135,12 @@ FIELD = "spec.containers: Required value"
         (400, status(400, "BadRequest", 'previous terminated container "c" in pod "p" not found'), Gone, "previous"),
         (401, status(401, "Unauthorized", "Unauthorized"), Transient, "Unauthorized"),
         (403, status(403, "Forbidden", "cannot get pods"), Terminal, "cannot get pods"),
+        (
+            403,
+            status(403, "Forbidden", 'pods "p" is forbidden: not yet ready to handle request'),
+            Transient,
+            "not yet ready",
+        ),
         (404, status(404, "NotFound", 'pods "p" not found'), Gone, "not found"),
         (404, b"404 page not found\n", Transient, "page not found"),
         (404, b"<html>nginx</html>", Transient, "nginx"),

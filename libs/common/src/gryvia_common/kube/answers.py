@@ -23,6 +23,8 @@ from gryvia_common.kube.objects import Json
 # What kube-apiserver says, as plain text, about a path whose API group or type it does not serve.
 UNSERVED = b"404 page not found"
 _LARGE = 2**18
+# Of an admission plugin of a server that has just come up.
+_UNREADY = "not yet ready to handle request"
 _WAITING = re.compile(r"is waiting to start|ContainerCreating|PodInitializing")
 _NO_PREVIOUS = re.compile(r"previous terminated container .* not found")
 
@@ -61,6 +63,8 @@ def error_of(what: str, code: int, status: Json, headers: Mapping[str, str] | No
             return Expired(message)
         case 401 | 408 | 429:
             return Transient(message, retry_after=_retry_after(headers or {}, status))
+        case 403 if _UNREADY in message:
+            return Transient(message)
         case 403:
             return Terminal(message, reason=_forbidden_reason(status))
         case 400 if _WAITING.search(message):
