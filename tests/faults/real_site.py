@@ -49,7 +49,8 @@ class PatientHttp(Http):
             except (aiohttp.ClientError, OSError, TimeoutError):
                 lost = True
             else:
-                if answer.code < 500 and answer.code != 429:
+                # 403: the node has every right, and the server has only just come up.
+                if answer.code < 500 and answer.code not in (403, 429):
                     return Answer(200, answer.body) if lost and answer.code == 409 else answer
             await asyncio.sleep(0.2)
 
