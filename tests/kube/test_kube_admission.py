@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -154,6 +155,6 @@ async def test_gryvia_approve_writes_what_the_policy_takes(
     patch = ("patch", "gryviaworkflow/release", "--subresource=status", "--type=merge", "-p", json.dumps(state))
     assert kubectl("ann", *patch).returncode == 0
     command = ["--kubeconfig", str(kubeconfig), "-n", namespace, "workflows", "approve", "release"]
-    result = CliRunner().invoke(app, [*command, "--comment", 'a "good" \\ one: Grüße'])
+    result = await asyncio.to_thread(CliRunner().invoke, app, [*command, "--comment", 'a "good" \\ one: Grüße'])
     assert result.exit_code == 0, result.output
     assert result.stdout == f"workflow release: step ask Approved by {me}\n"
