@@ -45,6 +45,38 @@ def test_what_is_wrong_is_named_by_its_path(tmp_path: Path, spec: str, words: li
         assert word in result.output
 
 
+STEP = 'script: {image: i, command: ["true"]}'
+
+
+@pytest.mark.parametrize(
+    ("steps", "words"),
+    [
+        ("{name: a, STEP, dependsOn: [b]}, {name: b, STEP, dependsOn: [a]}", "a, b wait for each other in a circle"),
+        ("{name: a, STEP, dependsOn: [a]}", "a wait for each other in a circle"),
+        ("{name: a, STEP}, {name: a, STEP}", "spec.steps: 2 steps are called a"),
+        (
+            "{name: a, STEP}, {name: b, STEP, dependsOn: [c]}",
+            "step b: dependsOn: there is no step c; the steps are a, b",
+        ),
+        ("{STEP}", "spec.steps[0].name: required"),
+        ("{name: a, STEP, dependson: [b]}", "unknown field spec.steps[0].dependson"),
+        ("{name: a, STEP, retries: often}", "spec.steps[0].retries"),
+    ],
+)
+def test_a_workflow_whose_graph_cannot_run_is_refused(tmp_path: Path, steps: str, words: str) -> None:
+    path = manifest(tmp_path / "m.yaml", f"{{steps: [{steps.replace('STEP', STEP)}]}}", kind="GryviaWorkflow")
+    result = RUNNER.invoke(app, ["validate", "-f", str(path)])
+    assert result.exit_code == 1
+    assert words in result.output
+
+
+def test_what_only_the_service_judges_is_said(tmp_path: Path) -> None:
+    path = manifest(tmp_path / "m.yaml", f"{{steps: [{{name: a, {STEP}}}]}}", kind="GryviaWorkflow")
+    result = RUNNER.invoke(app, ["validate", "-f", str(path)])
+    assert result.exit_code == 0
+    assert "it: valid; conditions, placeholders and schedule are judged when it is applied" in result.output
+
+
 def test_maps_of_any_key_and_whole_kubernetes_types_are_no_unknown_fields(tmp_path: Path) -> None:
     spec = """
   type: training

@@ -14,12 +14,14 @@ from gryvia_cli.manifests import read_manifests
 from gryvia_cli.names import kind_of
 from gryvia_cli.options import FileOption, Output, YesOption
 from gryvia_cli.output import print_value
+from gryvia_cli.pipeline import graph_problems
 from gryvia_cli.session import Session
 from gryvia_cli.unknown_fields import unknown_fields
 from gryvia_cli.verb import CLUSTER, NAMESPACE, OUTPUT, verb
 from gryvia_common.errors import Conflict, Gone, Terminal
 from gryvia_common.kinds.aijob import AI_JOB
 from gryvia_common.kinds.catalogue import BY_NAME
+from gryvia_common.kinds.workflow import WORKFLOW
 from gryvia_common.kube.client import Kube
 from gryvia_common.kube.objects import Json, metadata
 from gryvia_common.kube.resources import GROUP, VERSION
@@ -158,7 +160,15 @@ def _finding(manifest: Json) -> Json:
         kind.spec.model_validate(manifest.get("spec") or {})
     except ValidationError as error:
         return {**found, "valid": False, "message": describe(error, "spec")}
-    return {**found, "valid": True, "message": "valid"}
+    if kind.name != WORKFLOW.name:
+        return {**found, "valid": True, "message": "valid"}
+    if wrong := graph_problems(manifest["spec"]):
+        return {**found, "valid": False, "message": "; ".join(wrong)}
+    return {
+        **found,
+        "valid": True,
+        "message": "valid; conditions, placeholders and schedule are judged when it is applied",
+    }
 
 
 async def get_job(kube: Kube, namespace: str, name: str) -> Json:
