@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from .invariants import check_records
 
 LIVES = settings(
-    max_examples=1000 if os.environ.get("GRYVIA_FAULTS") else 40,
+    max_examples=300 if os.environ.get("GRYVIA_FAULTS") else 40,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

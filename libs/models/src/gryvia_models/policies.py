@@ -31,6 +31,14 @@ class Judgement:
     approved_by: str = ""
 
 
+BY_HAND = Judgement("Promoted", "ByHand", "spec.stage was set to production")
+TAKEN_BACK = Judgement(
+    "Waiting",
+    "TakenBack",
+    "it was taken out of production by hand; it is looked at again when its spec changes, or set its stage to production",
+)
+
+
 def judge(
     policy: PromotionPolicy,
     candidate: Mapping[str, str],

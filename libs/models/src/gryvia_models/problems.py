@@ -1,6 +1,6 @@
-"""What is wrong with the parts of a registry entry: pure sentences that name field, value and fix.
+"""What is wrong with a registry entry, and what of it has no effect: pure sentences that name field, value and fix.
 
-By part, because a workflow's register step has the same parts; `where` is the path of the part in the spec they stand in.
+Also by part, because a workflow's register step has the same parts; `where` is the path of the part in the spec they stand in.
 """
 
 from __future__ import annotations
@@ -9,7 +9,13 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from gryvia_common.kinds.modelregistry import ModelArtifacts, PromotionPolicy, RollbackPolicy, ServingConfig
+from gryvia_common.kinds.modelregistry import (
+    GryviaModelRegistrySpec,
+    ModelArtifacts,
+    PromotionPolicy,
+    RollbackPolicy,
+    ServingConfig,
+)
 from gryvia_common.kube.names import is_label_value, is_service_name, is_subdomain
 from gryvia_common.numbers import parse_decimal
 
@@ -17,6 +23,34 @@ FORMATS = ("pytorch", "onnx", "tensorrt", "safetensors", "other")
 ALIASES = 20
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/]\S*")
 _ALIAS = "1 to 63 letters, digits, '-', '_', '.', a letter or digit at both ends"
+
+
+def of_entry(spec: GryviaModelRegistrySpec) -> Iterator[str]:
+    yield from of_name("spec.modelName", spec.model_name)
+    yield from of_name("spec.version", spec.version)
+    yield from of_artifacts("spec.artifacts", spec.artifacts)
+    for field, name in (spec.source.wire() if spec.source else {}).items():
+        if not is_subdomain(name):
+            yield f"spec.source.{field}: {shown(name)} cannot name an object; use its metadata.name, or leave it out"
+    if spec.serving_config is not None:
+        yield from of_serving("spec.servingConfig", spec.serving_config)
+    if spec.promotion_policy is not None:
+        yield from of_promotion("spec.promotionPolicy", spec.promotion_policy)
+    if spec.rollback_policy is not None:
+        yield from of_rollback("spec.rollbackPolicy", spec.rollback_policy)
+    yield from of_aliases("spec.aliases", spec.aliases or [])
+
+
+def without_effect(spec: GryviaModelRegistrySpec) -> Iterator[str]:
+    config = spec.serving_config
+    if config is not None and not spec.auto_serve:
+        yield "spec.servingConfig: spec.autoServe is false"
+    elif config is not None and not config.service_name:
+        for field, wire in (("canary_weight", "canaryWeight"), ("promote_after_seconds", "promoteAfterSeconds")):
+            if field in config.model_fields_set:
+                yield f"spec.servingConfig.{wire}: needs spec.servingConfig.serviceName"
+    if spec.promotion_policy is not None and spec.stage in (None, "dev"):
+        yield "spec.promotionPolicy: it is looked at in stage staging; set spec.stage to staging"
 
 
 def of_name(where: str, text: str) -> Iterator[str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gryvia_common.kinds.conditions import ConditionStatus
 from gryvia_common.kinds.inferenceservice import Health
-from gryvia_common.kinds.modelregistry import RegistryPhase
+from gryvia_common.kinds.modelregistry import GryviaModelRegistrySpec, RegistryPhase
+from gryvia_common.kube.children import child_name
 from gryvia_common.kube.objects import Json, metadata
 
 
@@ -32,6 +34,28 @@ def names(service: Json) -> set[str]:
     if status.get("bakeUntil"):
         found.add(status.get("previousVersion"))
     return {str(name) for name in found if name}
+
+
+def mirror(entry: str, spec: GryviaModelRegistrySpec, services: Sequence[Json], *, in_production: bool) -> Serving:
+    """`services`: those that name the entry. The one that counts is its own, the shared one, or the first by name; one whose
+    canary it is comes last."""
+    shared = spec.serving_config.service_name if spec.serving_config else None
+
+    def rank(service: Json) -> tuple[bool, bool, str]:
+        name = metadata(service)["name"]
+        return not is_stable(entry, service), name not in (child_name(entry, "serving"), shared), name
+
+    if services:
+        return mirrored(entry, min(services, key=rank))
+    if not (spec.auto_serve and in_production):
+        why = "autoServe is off" if not spec.auto_serve else "it is not its family's production entry"
+        return Serving(("False", "NotServing", f"{why}, and no GryviaInferenceService names it"))
+    what = f"GryviaInferenceService {shared} does not serve it" if shared else "no GryviaInferenceService names it"
+    message = (
+        f"autoServe: {what}; the service that sees to that has not answered or is not part of this installation. "
+        f"To serve the model now, make a GryviaInferenceService with modelRef: {entry}"
+    )
+    return Serving(("False", "ServingUnavailable", message))
 
 
 def is_stable(entry: str, service: Json) -> bool:

@@ -10,6 +10,7 @@ done. The status tells what the record says, never what is about to be written.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 from gryvia_common.kinds.conditions import set_condition
@@ -20,12 +21,13 @@ from gryvia_common.kube.resources import CONFIG_MAPS
 from gryvia_common.runtime.parsing import parse_object
 from gryvia_common.runtime.plan import Apply, Plan
 from gryvia_common.runtime.world import World
+from gryvia_models import problems
+from gryvia_models.serving import Serving, mirror
 from gryvia_registry import events, moves, rollback, serving
 from gryvia_registry.entry import Entry, guard, guarded
 from gryvia_registry.rollback import REQUESTED
 from gryvia_registry.standing import Standing, read
 from gryvia_registry.status import Findings, status_of
-from gryvia_registry.validation import problems, without_effect
 
 
 def decide(entry: Entry, world: World, now: datetime, *, parse: ParseFamily) -> Plan:
@@ -34,7 +36,7 @@ def decide(entry: Entry, world: World, now: datetime, *, parse: ParseFamily) -> 
         return Plan(actions=standing.looks())
     if entry.deleting:
         return _leave(standing)
-    wrong = "; ".join(problems(entry))
+    wrong = "; ".join(problems.of_entry(entry.spec))
     judgement = None if wrong or standing.unreadable else moves.judged(standing)
     back = None if wrong or standing.unreadable or standing.demoted else rollback.wanted(standing)
     believed = not standing.unreadable
@@ -42,31 +44,25 @@ def decide(entry: Entry, world: World, now: datetime, *, parse: ParseFamily) -> 
     changed = family != standing.family
     stages = moves.stage_patches(standing) if believed and not changed else ()
     found = Findings(
-        serving=serving.mirror(entry, world, in_production=standing.in_production),
+        serving=_serving(standing),
         pending=changed or bool(stages),
         judgement=judgement,
         back=back,
         wrong=wrong,
-        ignored="; ".join(without_effect(entry)),
+        ignored="; ".join(problems.without_effect(entry.spec)),
     )
     status = status_of(standing, found)
-    needed = bool(serving.serving_names(entry, world)) or (standing.holds and entry.spec.auto_serve)
+    needed = bool(serving.dependants(entry, world)) or (standing.holds and entry.spec.auto_serve)
     metadata = guard(entry.raw, wanted=needed)
     changed = changed and standing.proven
     if changed and standing.record is not None:
         return _told(standing, status, Plan(patch=moves.record_patch(standing, family), actions=standing.looks()))
     if back is not None and back.refused and entry.status == status and REQUESTED in entry.annotations:
         metadata = {**(metadata or {}), "annotations": {REQUESTED: None}}
-    return _told(
-        standing,
-        status,
-        Plan(
-            apply=_record(standing) if changed else (),
-            patch=stages,
-            actions=standing.looks(),
-            metadata=metadata,
-        ),
-    )
+    # Empty: what is asked for is a change of it.
+    record = Apply(CONFIG_MAPS, record_manifest(entry.spec.model_name, entry.namespace), owned=False)
+    plan = Plan(apply=(record,) if changed else (), patch=stages, actions=standing.looks(), metadata=metadata)
+    return _told(standing, status, plan)
 
 
 def invalid(raw: Json, message: str, now: datetime) -> Plan:
@@ -84,32 +80,24 @@ def invalid(raw: Json, message: str, now: datetime) -> Plan:
 
 def _told(standing: Standing, status: GryviaModelRegistryStatus, plan: Plan) -> Plan:
     """The plan with the status, and the events that go out before it."""
-    return Plan(
-        status=status,
-        apply=plan.apply,
-        patch=plan.patch,
-        emit=tuple(events.emitted(standing, status)),
-        record=tuple(events.recorded(standing, status)),
-        actions=plan.actions,
-        metadata=plan.metadata,
-    )
+    emitted, recorded = tuple(events.emitted(standing, status)), tuple(events.recorded(standing, status))
+    return replace(plan, status=status, emit=emitted, record=recorded)
 
 
-def _record(standing: Standing) -> tuple[Apply, ...]:
-    """The first of a family to ask for something makes its record, empty: what is asked for is a change of it."""
-    manifest = record_manifest(standing.entry.spec.model_name, standing.entry.namespace)
-    return (Apply(CONFIG_MAPS, manifest, owned=False),)
+def _serving(standing: Standing) -> Serving:
+    entry = standing.entry
+    services = serving.services_of(entry, standing.world)
+    return mirror(entry.name, entry.spec, services, in_production=standing.in_production)
 
 
 def _leave(standing: Standing) -> Plan:
     entry = standing.entry
-    served = tuple(serving.serving_names(entry, standing.world)) if guarded(entry.raw) else ()
+    served = tuple(serving.dependants(entry, standing.world)) if guarded(entry.raw) else ()
     family = moves.departed(standing, served=bool(served))
     patch = moves.record_patch(standing, family)
     if patch and not standing.unreadable and standing.world.refusal(CONFIG_MAPS, standing.record_name) is None:
         return Plan(patch=patch, actions=standing.looks())
-    mirrored = serving.mirror(entry, standing.world, in_production=standing.in_production)
-    status = status_of(standing, Findings(serving=mirrored, held=served))
+    status = status_of(standing, Findings(serving=_serving(standing), held=served))
     plan = Plan(
         patch=moves.stage_patches(standing) if served and standing.demoted else (),
         metadata=None if served else guard(entry.raw, wanted=False),

@@ -19,16 +19,12 @@ from gryvia_common.kube.resources import CONFIG_MAPS
 from gryvia_common.runtime.plan import Patch
 from gryvia_models import aliases
 from gryvia_models import family as changes
-from gryvia_models.policies import APPROVAL, Judgement, judge
+from gryvia_models.policies import APPROVAL, BY_HAND, TAKEN_BACK, Judgement, judge
 from gryvia_registry.rollback import REQUESTED, Rollback
 from gryvia_registry.standing import Standing
 
-BY_HAND = "spec.stage was set to production"
-TAKEN_BACK = Judgement(
-    "Waiting",
-    "TakenBack",
-    "it was taken out of production by hand; it is looked at again when its spec changes, or set its stage to production",
-)
+ASKING = ("production", "staging")
+"""Stages in which an entry is in production, or may get there."""
 
 
 def next_family(standing: Standing, judgement: Judgement | None, back: Rollback | None, *, valid: bool) -> Family:
@@ -82,13 +78,11 @@ def record_patch(standing: Standing, family: Family) -> tuple[Patch, ...]:
 def stage_patches(standing: Standing) -> tuple[Patch, ...]:
     """The stages that do not follow the record yet, the entry's own last."""
     if standing.demoted:
-        return (_stage(standing.entry.raw, "archived"),) if standing.stage in ("production", "staging") else ()
+        return (_stage(standing.entry.raw, "archived"),) if standing.stage in ASKING else ()
     if not standing.holds:
         return ()
     replaced = [found for one in standing.family.demoting if (found := standing.seen(one)) is not None]
-    archived = [
-        _stage(found, "archived") for found in replaced if found["spec"].get("stage") in ("production", "staging")
-    ]
+    archived = [_stage(found, "archived") for found in replaced if found["spec"].get("stage") in ASKING]
     own = () if standing.stage == "production" else (_stage(standing.entry.raw, "production"),)
     return (*archived, *own)
 
@@ -102,7 +96,7 @@ def _without_the_dead(standing: Standing) -> Family:
 
 def _settled(standing: Standing) -> Family:
     """Of an entry that was replaced: once its stage says so too."""
-    if standing.stage in ("production", "staging"):
+    if standing.stage in ASKING:
         return standing.family
     return changes.settled(standing.family, standing.entry.uid, generation=standing.entry.generation)
 
@@ -133,9 +127,9 @@ def _kept(standing: Standing, back: Rollback | None) -> Family:
 def _claimed(standing: Standing, judgement: Judgement | None) -> Family:
     """Of an entry that is not in production: by hand or by policy, if its view of itself is not an old one."""
     entry, term = standing.entry, standing.term
-    by_hand = standing.stage == "production" and (term is None or entry.generation > term.generation)
-    promoted = judgement is not None and judgement.decision == "Promoted"
-    if not by_hand and not promoted:
+    if standing.stage == "production" and (term is None or entry.generation > term.generation):
+        judgement = BY_HAND
+    if judgement is None or judgement.decision != "Promoted":
         return standing.family
     return changes.claim(
         standing.family,
@@ -143,9 +137,9 @@ def _claimed(standing: Standing, judgement: Judgement | None) -> Family:
         version=entry.spec.version,
         generation=entry.generation,
         stage=standing.stage,
-        cause="ByHand" if by_hand else "Promoted",
-        note=BY_HAND if by_hand or judgement is None else judgement.message,
-        approved_by="" if by_hand or judgement is None else judgement.approved_by,
+        cause="ByHand" if judgement is BY_HAND else "Promoted",
+        note=judgement.message,
+        approved_by=judgement.approved_by,
         now=standing.now,
     )
 

@@ -16,7 +16,7 @@ from gryvia_common.kube.resources import GROUP
 from gryvia_models import family as changes
 from gryvia_models.policies import breached
 from gryvia_models.serving import names
-from gryvia_registry.serving import SERVED
+from gryvia_registry.serving import services_of
 from gryvia_registry.standing import CANDIDATES, Standing
 
 REQUESTED = f"{GROUP}/rollback-requested"
@@ -77,8 +77,7 @@ def _unstable(standing: Standing) -> str:
     """A move that is still under way, here or in a service that serves the entry."""
     if standing.stage != "production" or not standing.confirmed or standing.family.demoting:
         return "the last change of the production entry is not complete yet"
-    entry = standing.entry
-    for service in standing.world.select(SERVED, f"{entry.namespace}/{entry.name}"):
+    for service in services_of(standing.entry, standing.world):
         if len(names(service)) > 1:
             name = json.dumps(service["metadata"]["name"])
             return f"GryviaInferenceService {name} is between two versions: {', '.join(sorted(names(service)))}"

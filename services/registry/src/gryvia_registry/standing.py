@@ -22,8 +22,8 @@ from gryvia_common.runtime.controller import ActionContext, Lookup, Ref, Selecti
 from gryvia_common.runtime.plan import Action
 from gryvia_common.runtime.world import World
 from gryvia_models import family as changes
-from gryvia_registry.entry import Entry, stage_of
-from gryvia_registry.serving import SERVED, shared_service
+from gryvia_registry.entry import Entry
+from gryvia_registry.serving import selection
 
 IN_PRODUCTION = "InProduction"
 LOOK = "look"
@@ -46,7 +46,7 @@ class Standing:
 
     @property
     def stage(self) -> Stage:
-        return stage_of(self.entry)
+        return self.entry.spec.stage or "dev"
 
     @property
     def myself(self) -> Holder:
@@ -122,10 +122,6 @@ class Standing:
         found = self.world.get(MODEL_REGISTRY.resource, self.entry.namespace, who.entry)
         return found if found is not None and uid_of(found) == who.uid else None
 
-    def named(self) -> list[Holder]:
-        """Everybody that the record names as somebody who is there."""
-        return list({one.uid: one for one in _named(self.family)}.values())
-
     def looks(self) -> tuple[Action, ...]:
         """To ask the API server about those who are not seen here, and about a record that is an old one, or seems to be."""
         if self._seems_behind:
@@ -133,7 +129,7 @@ class Standing:
             return (Action(LOOK, RECORD, named, LOOK_AGAIN),)
         return tuple(
             Action(LOOK, f"{one.entry}/{one.uid}", {"namespace": self.entry.namespace, "name": one.entry}, LOOK_AGAIN)
-            for one in self.named()
+            for one in self.family.named()
             if one.uid != self.entry.uid and self.seen(one) is None
         )
 
@@ -141,7 +137,7 @@ class Standing:
         """Those of the named who are gone: the API server said so."""
         asked = {action.key: self.world.observation(action.key) for action in self.looks()}
         answers = {key: found.value for key, found in asked.items() if found is not None and not found.error}
-        return [one for one in self.named() if answers.get(f"{one.entry}/{one.uid}", one.uid) != one.uid]
+        return [one for one in self.family.named() if answers.get(f"{one.entry}/{one.uid}", one.uid) != one.uid]
 
 
 def read(entry: Entry, world: World, now: datetime, parse: ParseFamily) -> Standing:
@@ -154,10 +150,9 @@ def refs(entry: Entry, get: Lookup, parse: ParseFamily) -> Iterable[Ref | Select
     """The record, whom it names, whom a rollback could go back to, and the services that serve the entry."""
     name = record_name(entry.spec.model_name)
     yield Ref(CONFIG_MAPS, entry.namespace, name)
-    yield Selection(SERVED, f"{entry.namespace}/{entry.name}")
-    yield from shared_service(entry)
+    yield selection(entry)
     family, _ = _family(entry.spec.model_name, get(CONFIG_MAPS, entry.namespace, name), parse)
-    named = _named(family)
+    named = family.named()
     current = family.current
     if current is not None and current.uid == entry.uid:
         named += changes.previous(family, current)[:CANDIDATES]
@@ -174,10 +169,6 @@ async def look(context: ActionContext, arguments: Mapping[str, object]) -> objec
     except Gone:
         return 0 if record else ""
     return version_of(live) if record else uid_of(live)
-
-
-def _named(family: Family) -> list[Holder]:
-    return [*([family.production] if family.production else []), *family.aliases.values(), *family.demoting]
 
 
 def _family(model_name: str, record: Json | None, parse: ParseFamily) -> tuple[Family, str]:

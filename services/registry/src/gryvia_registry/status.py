@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gryvia_common.kinds.conditions import Said, set_conditions, timestamp
-from gryvia_common.kinds.families import Term
 from gryvia_common.kinds.modelregistry import MODEL_REGISTRY, GryviaModelRegistryStatus, RegistryPhase
 from gryvia_common.kube.resources import CONFIG_MAPS
 from gryvia_models import aliases
@@ -39,39 +38,34 @@ class Findings:
 
 
 def status_of(standing: Standing, found: Findings) -> GryviaModelRegistryStatus:
-    before, entry, serving = standing.entry.status, standing.entry, found.serving
+    before, generation, serving = standing.entry.status, standing.entry.generation, found.serving
+    said, passing = _said(standing, found), _passing(standing)
     phase, message = _phase(standing, found)
-    changes: dict[str, object] = {
+    update: dict[str, object] = {
         "phase": phase,
         "message": message or None,
-        "conditions": set_conditions(
-            before.conditions,
-            _said(standing, found),
-            passing=_passing(standing),
-            now=standing.now,
-            generation=entry.generation,
-        ),
-        "observed_generation": before.observed_generation if found.pending else entry.generation,
+        "conditions": set_conditions(before.conditions, said, passing=passing, now=standing.now, generation=generation),
+        "observed_generation": before.observed_generation if found.pending else generation,
         "registered_at": before.registered_at or timestamp(standing.now),
         "inference_service_name": serving.name,
         "serving_endpoint": serving.endpoint,
         "health": serving.health,
         "deployed_at": _deployed_at(standing, serving),
-        "aliases": aliases.held(standing.family, entry.uid) or None,
+        "aliases": aliases.held(standing.family, standing.entry.uid) or None,
         **_of_record(standing),
     }
     if _was_promoted(standing):
-        changes["promotion_decision"] = "Promoted"
+        update["promotion_decision"] = "Promoted"
     elif found.judgement is not None and found.judgement.decision != "Promoted":
-        changes["promotion_decision"] = found.judgement.decision
-    return before.model_copy(update=changes)
+        update["promotion_decision"] = found.judgement.decision
+    return before.model_copy(update=update)
 
 
 def _of_record(standing: Standing) -> dict[str, object]:
-    term, holds = standing.term, standing.in_production
-    if standing.unreadable or term is None or not (holds or term.end):
+    term = standing.term
+    if standing.unreadable or term is None or not (standing.in_production or term.end):
         return {"history": None}
-    if not holds:
+    if not standing.in_production:
         return {"history": None, "production_change": term.number}
     earlier = changes.previous(standing.family, term)
     return {
@@ -108,7 +102,11 @@ def _said(standing: Standing, found: Findings) -> Iterator[Said]:
     if not standing.unreadable:
         yield from _production(standing)
     yield from _gate(standing, found.judgement)
-    yield from _rolled_back(standing, found.back)
+    if found.back is not None and found.back.refused and not found.back.waits:
+        yield ROLLED_BACK, "False", found.back.refused, f"{found.back.why}: {found.back.message}"
+    elif (term := standing.rolled_back) is not None:
+        reason = changes.rolled_back_for(standing.family, term)
+        yield ROLLED_BACK, "True", reason, f"{term.successor} is in production again since {term.end}"
     if found.held:
         message = (
             f"served by GryviaInferenceService {', '.join(found.held)}; it goes when that serves another or is deleted"
@@ -123,27 +121,22 @@ def _said(standing: Standing, found: Findings) -> Iterator[Said]:
 def _production(standing: Standing) -> Iterator[Said]:
     """Why a term ended stands there until something new is asked for, and while the entry is archived."""
     term, before = standing.term, standing.said(IN_PRODUCTION)
-    reason = before.reason if before is not None else ""
-    if standing.in_production and term is not None:
+    reason, stage = before.reason if before is not None else "", standing.stage
+    if term is not None and standing.in_production:
         said = f"since {term.start}, change {term.number} of the family: {term.note}"
         yield IN_PRODUCTION, "True", "InProduction", said
-    elif (
-        term is not None
-        and term.end is not None
-        and (not standing.told_end or _unchanged_since(standing, term, reason))
-    ):
-        successor = f", {term.successor} took its place" if term.successor else ""
-        yield IN_PRODUCTION, "False", term.reason, f"from {term.start} to {term.end}{successor}"
-    elif standing.stage == "archived" and not standing.holds:
+        return
+    if term is not None and term.end is not None:
+        asks = stage != "archived" and not standing.demoted and standing.entry.generation > term.generation
+        if not standing.told_end or (reason == term.reason and not asks):
+            successor = f", {term.successor} took its place" if term.successor else ""
+            yield IN_PRODUCTION, "False", term.reason, f"from {term.start} to {term.end}{successor}"
+            return
+    if stage == "archived" and not standing.holds:
         if reason not in ENDED:
             yield IN_PRODUCTION, "False", "Archived", "it was archived by hand"
     elif not standing.holds or before is None:
-        yield IN_PRODUCTION, "False", "NotPromoted", f"its stage is {standing.stage}"
-
-
-def _unchanged_since(standing: Standing, term: Term, reason: str) -> bool:
-    known = standing.stage == "archived" or standing.entry.generation <= term.generation or standing.demoted
-    return reason == term.reason and known
+        yield IN_PRODUCTION, "False", "NotPromoted", f"its stage is {stage}"
 
 
 def _gate(standing: Standing, judgement: Judgement | None) -> Iterator[Said]:
@@ -152,14 +145,6 @@ def _gate(standing: Standing, judgement: Judgement | None) -> Iterator[Said]:
         yield "PromotionGate", "True", "Promoted", standing.term.note
     elif judgement is not None and judgement.decision != "Promoted":
         yield "PromotionGate", "False", judgement.reason, judgement.message
-
-
-def _rolled_back(standing: Standing, back: Rollback | None) -> Iterator[Said]:
-    if back is not None and back.refused and not back.waits:
-        yield ROLLED_BACK, "False", back.refused, f"{back.why}: {back.message}"
-    elif (term := standing.rolled_back) is not None:
-        said = f"{term.successor} is in production again since {term.end}"
-        yield ROLLED_BACK, "True", changes.rolled_back_for(standing.family, term), said
 
 
 def _record(standing: Standing) -> Iterator[Said]:

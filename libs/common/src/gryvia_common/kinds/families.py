@@ -83,6 +83,11 @@ class Family(Model):
         """The newest term of this entry."""
         return next((term for term in self.terms if term.uid == uid), None)
 
+    def named(self) -> list[Holder]:
+        """Everybody that the record names as somebody who is there, each once."""
+        found = [*([self.production] if self.production else []), *self.aliases.values(), *self.demoting]
+        return list({one.uid: one for one in found}.values())
+
     @model_validator(mode="after")
     def _is_consistent(self) -> Family:
         current = self.current
