@@ -1,6 +1,6 @@
 """What is asked of the API server while nothing changes: nothing but leases and watches, and nothing is written.
 
-Ended jobs, jobs that run for ever, suspended ones and a study between trials, brought there by the cluster's controllers and a
+Ended jobs, jobs that run for ever, suspended ones and a study whose trials run, brought there by the cluster's controllers and a
 simulated node; then every request of bridge, jobs and tuner service is counted where it arrives: in the audit log of a real API
 server, on the wire before devcluster. (Ten minutes without a write in virtual time end each run of tests/simulation.)
 
