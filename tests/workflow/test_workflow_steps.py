@@ -275,3 +275,11 @@ def test_pods_that_fail_say_why(workflow):
     assert cluster.steps["a"]["message"] == "pod wf-a ended with exit code 1: ValueError: no data"
     assert "step a: pod wf-a ended" in cluster.message
     assert cluster.names(PODS) == ["wf-a"]
+
+
+def test_outputs_of_a_pod_that_fails_are_not_taken_for_its_reason(workflow):
+    cluster = workflow({"name": "a"})
+    cluster.pod("wf-a", fail='{"acc": "0.9"}')
+    cluster.settle()
+    assert cluster.steps["a"]["message"] == "pod wf-a ended with exit code 1"
+    assert "outputs" not in cluster.steps["a"]

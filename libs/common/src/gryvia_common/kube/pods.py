@@ -173,14 +173,16 @@ def trouble(pods: Sequence[Pod], before: str = "") -> tuple[str, str]:
 
 
 def last_words(pod: Pod, hints: Mapping[str, str]) -> str:
-    """How a pod that failed did: exit code, and what `hints` has for the reason, else the last line it left."""
+    """How a pod that failed did: exit code, and what `hints` has for the reason, else the last line it left. Results that it
+    had handed on before (a JSON object) are no last words."""
     ended = pod.terminated
     if not ended:
         reason = (pod.raw.get("status") or {}).get("reason")
         return f"pod {pod.name} failed: {reason}" if reason else ""
     text = f"pod {pod.name} ended with exit code {ended.get('exitCode')}"
     lines = [line.strip() for line in pod.termination_message.splitlines() if line.strip()]
-    said = hints.get(str(ended.get("reason"))) or (lines[-1] if lines else "")
+    handed_on = any(result(pod.termination_message))
+    said = hints.get(str(ended.get("reason"))) or (lines[-1] if lines and not handed_on else "")
     return f"{text}: {shortened(said)}" if said else text
 
 
