@@ -132,7 +132,9 @@ async def test_each_attempt_has_a_key_of_its_own_and_each_try_of_one_the_same(wo
     hook.status = 503
     cluster = workflow(step(hook) | {"retries": 1}, settings=ALLOWED)
     key, action = next(iter(cluster.wanted.items()))
-    await cluster.controller.actions[action.name](SimpleNamespace(), action.arguments)
+    for _ in range(2):
+        await cluster.controller.actions[action.name](SimpleNamespace(), action.arguments)
+    assert len(hook.seen) == 1, "one process calls once for an answer, however often it is asked"
     cluster.restart()
     cluster.settle()
     assert list(cluster.wanted) == [key], "its answer was lost with the process: the call is made again"

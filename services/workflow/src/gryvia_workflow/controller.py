@@ -9,15 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
 
+from gryvia_common.errors import Gone
 from gryvia_common.kinds.aijob import AI_JOB
 from gryvia_common.kinds.inferenceservice import INFERENCE_SERVICE
 from gryvia_common.kinds.modelregistry import MODEL_REGISTRY
 from gryvia_common.kinds.workflow import WORKFLOW, GryviaWorkflowSpec, GryviaWorkflowStatus, StepType
+from gryvia_common.kube.objects import key_of
 from gryvia_common.kube.resources import CONFIG_MAPS, PODS
 from gryvia_common.outbound.allowed import Allowed
 from gryvia_common.outbound.client import Outbound
-from gryvia_common.runtime.controller import Controller, Lookup, Ref, Selection
+from gryvia_common.runtime.controller import ActionContext, Controller, Lookup, Ref, Selection
 from gryvia_common.runtime.unparsed import unparsed
+from gryvia_workflow.attempts import LOOK
 from gryvia_workflow.conditions import compile_condition
 from gryvia_workflow.decide import Tools, decide
 from gryvia_workflow.engine import Advance
@@ -26,6 +29,7 @@ from gryvia_workflow.settings import WorkflowSettings
 from gryvia_workflow.steps import approval, job, register, registry, script, webhook
 from gryvia_workflow.validation import Checked, check, step_type
 
+LOOKED_FOR = (AI_JOB.resource, PODS, MODEL_REGISTRY.resource, INFERENCE_SERVICE.resource)
 COMPILED = 1024
 CHECKED = 512
 
@@ -42,9 +46,20 @@ def controller(settings: WorkflowSettings) -> Controller[GryviaWorkflowSpec, Gry
         refs=refs,
         indexes=(job.POD_INDEX,),
         actions={
-            webhook.CALL: partial(webhook.call, Outbound(Allowed.parse(settings.workflow_webhook_allowed.split(","))))
+            LOOK: look,
+            webhook.CALL: webhook.Caller(Outbound(Allowed.parse(settings.workflow_webhook_allowed.split(",")))),
         },
     )
+
+
+async def look(context: ActionContext, arguments: Mapping[str, object]) -> bool:
+    """Whether the API server has it."""
+    resource = next(one for one in LOOKED_FOR if one.plural == arguments["plural"])
+    try:
+        await context.kube.get(resource, key_of(context.raw).namespace, str(arguments["name"]))
+    except Gone:
+        return False
+    return True
 
 
 def step_types(settings: WorkflowSettings) -> Mapping[StepType, Advance]:

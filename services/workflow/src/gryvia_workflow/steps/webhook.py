@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -25,6 +26,7 @@ CALL = "webhook"
 KEY_HEADER = "Idempotency-Key"
 LIMITS = Limits(seconds=10.0, body=64 * 1024)
 LONGEST_OUTPUT = 4096
+REMEMBERED = 256
 DISABLED = (
     "webhook steps are switched off here: the operator can allow them with GRYVIA_WORKFLOW_ALLOW_WEBHOOKS=true"
     " (--workflow-allow-webhooks)"
@@ -80,8 +82,29 @@ def advance(attempt: Attempt, *, allowed: bool) -> Progress:
     return Progress(End("failed", f"webhook: {origin} answered {answer.status}, not {expected or '2xx'}"))
 
 
-async def call(outbound: Outbound, context: ActionContext, arguments: Mapping[str, object]) -> Answered:
-    """The runner. What goes wrong is its answer: whether to try again is the step's to say."""
+class Caller:
+    """The runner. What goes wrong is its answer: whether to try again is the step's to say. An answer is remembered for as long as
+    the process lives: the runtime asks again when it lost the API server meanwhile, and that is no reason to call twice."""
+
+    def __init__(self, outbound: Outbound) -> None:
+        self._outbound = outbound
+        self._answers: OrderedDict[str, Answered] = OrderedDict()
+
+    async def __call__(self, context: ActionContext, arguments: Mapping[str, object]) -> Answered:
+        key = str(arguments["key"])
+        if key not in self._answers:
+            try:
+                answer = await self._outbound.send(_call(arguments), LIMITS)
+            except GryviaError as error:
+                return Answered(error=str(error), final=isinstance(error, Terminal))
+            text = answer.body.decode(errors="replace").replace("\0", "\ufffd")
+            self._answers[key] = Answered(answer.status, cut(text, LONGEST_OUTPUT))
+            while len(self._answers) > REMEMBERED:
+                self._answers.popitem(last=False)
+        return self._answers[key]
+
+
+def _call(arguments: Mapping[str, object]) -> Call:
     given, headers = arguments.get("body"), arguments.get("headers")
     body = None if given is None else str(given)
     sent = {str(name): str(value) for name, value in headers.items()} if isinstance(headers, Mapping) else {}
@@ -91,19 +114,13 @@ async def call(outbound: Outbound, context: ActionContext, arguments: Mapping[st
     if body is not None and "content-type" not in named:
         sent["Content-Type"] = "application/json" if _is_json(body) else "text/plain; charset=utf-8"
     expected = arguments.get("expected")
-    wanted = Call(
+    return Call(
         url=str(arguments["url"]),
         method=str(arguments.get("method") or "POST"),
         headers=sent,
         body=None if body is None else body.encode(),
         keep=frozenset([expected] if isinstance(expected, int) else []),
     )
-    try:
-        answer = await outbound.send(wanted, LIMITS)
-    except GryviaError as error:
-        return Answered(error=str(error), final=isinstance(error, Terminal))
-    text = answer.body.decode(errors="replace").replace("\0", "\ufffd")
-    return Answered(answer.status, cut(text, LONGEST_OUTPUT))
 
 
 def _expected(payload: Mapping[str, object]) -> int:
