@@ -78,7 +78,7 @@ def test_wait_tells_what_the_registry_says(bench: Any, put: Any) -> None:
         "type": "InProduction",
         "status": "True",
         "reason": "ByHand",
-        "message": "in production since now",
+        "message": "since now",
         "lastTransitionTime": "2026-01-01T00:00:00Z",
     }
     name = put("staging", observedGeneration=2, conditions=[condition])

@@ -255,7 +255,8 @@ async def _until_acted_on(kube: Kube, session: Session, changed: Json, to: str) 
                     return 1
             found = condition(obj, "InProduction")
             if to == Target.STAGING or (found.get("status") == "True") is (to == Target.PRODUCTION):
-                print(f"model {name}: {found.get('message') or stage_of(obj)}")
+                said = "in production" if found.get("status") == "True" else f"{found.get('reason', stage_of(obj))}:"
+                print(f"model {name}: {said} {found.get('message', '')}".rstrip(": "))
                 return 0
         await asyncio.sleep(POLL_SECONDS)
 
