@@ -6,7 +6,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from gryvia_common.kinds.aijob import AI_JOB
@@ -113,6 +113,7 @@ def begin(workflow, seed, size, slots):
 
 @LIFE
 @given(seed=st.integers(0, 2**32), size=st.integers(1, 30), slots=st.integers(1, 10))
+@example(seed=1137, size=17, slots=5)
 def test_any_life_of_any_graph_ends_as_the_rules_say(workflow, seed, size, slots):
     life, plans = begin(workflow, seed, size, slots)
     life.play()

@@ -24,7 +24,7 @@ from gryvia_workflow.attempts import Attempt, End, Progress, after, deadline, du
 from gryvia_workflow.conditions import NoAnswer
 from gryvia_workflow.items import MOST, BadItems, items_of
 from gryvia_workflow.outputs import collected, kept
-from gryvia_workflow.run import ENDED, LONGEST_ITEM_MESSAGE, LONGEST_MESSAGE, Task, Workflow, cut
+from gryvia_workflow.run import ENDED, LONGEST_ITEM_MESSAGE, LONGEST_MESSAGE, Task, Workflow, child_of, cut
 from gryvia_workflow.templating import Scope, Unresolved, render
 from gryvia_workflow.validation import BLOCKS, Checked
 
@@ -77,6 +77,8 @@ class Engine:
                 if one.phase == "Running":
                     self._advance(self._steps[name], one, begun=True)
             self._roll_up(name)
+        for name in self._checked.graph.order:
+            self._begin(name, left_behind=True)
         before: dict[str, Task] = {}
         while before != self.tasks:
             before = dict(self.tasks)
@@ -103,18 +105,25 @@ class Engine:
             return dict(config_map.get("data") or {})
         return task.outputs
 
-    def _begin(self, name: str) -> None:
-        """Whatever of the step may start now."""
+    def _begin(self, name: str, *, left_behind: bool = False) -> None:
+        """Whatever of the step may start now. `left_behind`: only what runs already, though the status does not know it since the
+        service died in between; it has its slot."""
         step, task = self._steps[name], self.tasks[name]
         if task.over or (task.phase == "Running" and not task.items):
             return
         if task.phase == "Pending" and not task.ended and not self._admitted(step, task):
             return
         for one in self._parts(self.tasks[name]):
-            if one.phase == "Pending":
-                if self._checked.types[name] != "approval" and self._busy >= self._slots:
+            if one.phase == "Pending" and (not left_behind or self._is_there(name, one)):
+                if not left_behind and self._checked.types[name] != "approval" and self._busy >= self._slots:
                     return
                 self._start(step, one)
+
+    def _is_there(self, name: str, task: Task) -> bool:
+        resource = MADE.get(self._checked.types[name])
+        return (
+            resource is not None and self._world.child(resource, child_of(self._workflow, self._run, task)) is not None
+        )
 
     def _admitted(self, step: Step, task: Task) -> bool:
         """Whether the step may run; if not it is skipped, has failed or still waits. Its items are laid out here."""
