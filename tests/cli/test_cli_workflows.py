@@ -88,6 +88,18 @@ def test_get_and_list_for_programs_are_the_objects(bench: Any, put: Any) -> None
     assert [line.split()[:4] for line in table] == [line.split()[:4] for line in same]
 
 
+def test_status_knows_workflows(bench: Any, put: Any) -> None:
+    name = put(TRAINED, step("ask", "Running"), run=4)
+    facts = dict(line.split(maxsplit=1) for line in bench.gryvia("status", name).splitlines()[1:])
+    assert facts["phase"] == "Running"
+    assert facts["steps"] == "1 of 4 done"
+    assert facts["run"] == "4"
+    assert facts["under"].split() == ["way", "ask"]
+    assert bench.json("status")["workflows"]["Running"] >= 1
+    assert "workflows in namespace default: " in bench.gryvia("status")
+    assert "no job, no tuner and no workflow nothing in namespace default" in bench.gryvia("status", "nothing", code=1)
+
+
 def test_the_list_says_how_far_each_run_is() -> None:
     now = parse_timestamp("2026-01-01T01:00:00Z")
     obj = {

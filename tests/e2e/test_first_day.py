@@ -215,9 +215,8 @@ def test_a_job_by_submit_with_its_logs_and_its_metrics(up: Terminal) -> None:
     assert up.gryvia("cancel", "logged", "--yes").stdout == "job logged has ended already (Succeeded)\n"
     up.gryvia("delete", "job", "logged", code=1, input="n\n")
     assert up.gryvia("delete", "job", "logged", "-y").stdout == "job logged deleted\n"
-    assert "not found in namespace default" in up.gryvia("status", "logged", code=1).stderr.replace(
-        "no job and no tuner logged in", "not found in"
-    )
+    gone = up.gryvia("status", "logged", code=1).stderr
+    assert gone == "gryvia: no job, no tuner and no workflow logged in namespace default\n"
 
 
 def test_following_goes_on_in_the_next_pod_after_a_failure(up: Terminal) -> None:

@@ -1,4 +1,4 @@
-"""`gryvia status`: how one job or study is doing, or, without a name, what the namespace is doing."""
+"""`gryvia status`: how one job, study or pipeline is doing, or, without a name, what the namespace is doing."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from gryvia_cli.options import AllNamespaces, Output
 from gryvia_cli.output import age, console, print_table, print_value
 from gryvia_cli.session import Session
 from gryvia_cli.verb import CLUSTER, NAMESPACE, OUTPUT, verb
+from gryvia_cli.workflow_text import phase_of, steps_of
 from gryvia_common.errors import Gone, Terminal
 from gryvia_common.kinds.aijob import AI_JOB
 from gryvia_common.kinds.autotuner import AUTO_TUNER
+from gryvia_common.kinds.workflow import WORKFLOW
 from gryvia_common.kube.client import Kube
 from gryvia_common.kube.objects import Json, metadata
 
@@ -24,10 +26,12 @@ TUNER_HEADERS = ("TUNER", "ALGORITHM", "PHASE", "DONE", "RUNNING", "FAILED", "BE
 @verb(CLUSTER, NAMESPACE, OUTPUT)
 async def status(
     session: Session,
-    name: Annotated[str | None, typer.Argument(help="Name of a job or a tuner; everything if none.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="Name of a job, a tuner or a workflow; everything if none.")
+    ] = None,
     all_namespaces: AllNamespaces = False,
 ) -> int:
-    """How a job or a study is doing: phase, reason, progress, metrics. Without a name: all of them at a glance."""
+    """How a job, a study or a pipeline is doing: phase, reason, progress. Without a name: all of them at a glance."""
     async with session.kube() as kube:
         if name is None:
             await _glance(session, kube, None if all_namespaces else session.place)
@@ -42,32 +46,35 @@ async def _one(session: Session, kube: Kube, name: str) -> None:
     if session.output in (Output.JSON, Output.YAML):
         print_value(state, session.output)
         return
-    facts = tuner_facts(obj, state) if obj["kind"] == AUTO_TUNER.name else job_facts(obj, state)
-    print_table(console(color=session.color), ("FIELD", "VALUE"), facts)
+    facts = {AI_JOB.name: job_facts, AUTO_TUNER.name: tuner_facts, WORKFLOW.name: workflow_facts}[obj["kind"]]
+    print_table(console(color=session.color), ("FIELD", "VALUE"), facts(obj, state))
 
 
 async def _find(kube: Kube, namespace: str, name: str) -> Json:
-    """The job of that name, else the tuner. Terminal when there is neither."""
-    for resource in (AI_JOB.resource, AUTO_TUNER.resource):
+    """The job of that name, else the tuner, else the workflow. Terminal when there is none of them."""
+    for resource in (AI_JOB.resource, AUTO_TUNER.resource, WORKFLOW.resource):
         try:
             return {"kind": resource.kind, **await kube.get(resource, namespace, name)}
         except Gone:
             continue
-    raise Terminal(f"no job and no tuner {name} in namespace {namespace}", reason="NotFound")
+    raise Terminal(f"no job, no tuner and no workflow {name} in namespace {namespace}", reason="NotFound")
 
 
 async def _glance(session: Session, kube: Kube, namespace: str | None) -> None:
     jobs = await kube.list(AI_JOB.resource, namespace)
     tuners = await kube.list(AUTO_TUNER.resource, namespace)
-    phases = Counter(str((job.get("status") or {}).get("phase") or "Pending") for job in jobs)
+    workflows = await kube.list(WORKFLOW.resource, namespace)
+    phases, runs = Counter(map(phase_of, jobs)), Counter(map(phase_of, workflows))
     if session.output in (Output.JSON, Output.YAML):
         studies = [{"name": metadata(one)["name"], **_progress(one)} for one in tuners]
-        print_value({"jobs": dict(sorted(phases.items())), "tuners": studies}, session.output)
+        found = {"jobs": dict(sorted(phases.items())), "tuners": studies, "workflows": dict(sorted(runs.items()))}
+        print_value(found, session.output)
         return
     out = console(color=session.color)
-    counts = ", ".join(f"{count} {phase}" for phase, count in sorted(phases.items())) or "none"
     where = "everywhere" if namespace is None else f"in namespace {namespace}"
-    out.print(f"jobs {where}: {counts}", soft_wrap=True)
+    for what, counted in (("jobs", phases), ("workflows", runs)):
+        counts = ", ".join(f"{count} {phase}" for phase, count in sorted(counted.items())) or "none"
+        out.print(f"{what} {where}: {counts}", soft_wrap=True)
     if tuners:
         print_table(out, TUNER_HEADERS, [_tuner_row(one) for one in tuners])
     else:
@@ -117,6 +124,16 @@ def tuner_facts(tuner: Json, state: dict[str, Any]) -> list[tuple[str, str]]:
     if best:
         chosen = ", ".join(f"{key}={value}" for key, value in sorted(best.get("parameters", {}).items()))
         facts.append(("best", f"{found['best']:.6g} by {best['name']}: {chosen}"))
+    return facts + _conditions(state)
+
+
+def workflow_facts(workflow: Json, state: dict[str, Any]) -> list[tuple[str, str]]:
+    facts = _common_facts(workflow, state)
+    total = state.get("stepsTotal", len((workflow.get("spec") or {}).get("steps") or []))
+    facts.append(("steps", f"{state.get('stepsCompleted', 0)} of {total} done"))
+    facts += [("run", str(state["run"]))] if state.get("run") else []
+    under_way = [step.name for step in steps_of(workflow) if step.phase == "Running"]
+    facts += [("under way", ", ".join(under_way))] if under_way else []
     return facts + _conditions(state)
 
 
