@@ -11,6 +11,8 @@ from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 from campaign import Plan, carry_out, plans
+from node import Course
+from scenarios import Scenario, create
 from workers import judge_all, reference_of, scenario_named
 
 from gryvia_common.kinds.workflow import WORKFLOW
@@ -47,3 +49,16 @@ def test_no_step_runs_twice_and_none_is_lost(
 def test_the_same_graph_lives_the_same_life_twice() -> None:
     scenario = scenario_named(f"workflow/{SEED}/1")
     assert not carry_out(Plan(scenario)).differences(reference_of(scenario.name))
+
+
+def test_a_replica_that_sees_a_step_run_before_it_sees_what_runs_does_not_run_it_again() -> None:
+    """Status and child come on two watches. What was not seen was taken for deleted, and the step ran a second time."""
+    script = {"image": "python:3.11-slim", "command": ["true"]}
+    steps = [{"name": "s0", "script": script}, {"name": "s1", "script": script, "dependsOn": ["s0"]}]
+    scenario = Scenario(
+        "two-scripts", [create(WORKFLOW, "wf", {"steps": steps})], lambda *_: Course(3.0), ("workflow",), replicas=2
+    )
+    reference = carry_out(Plan(scenario))
+    chosen = [one for one in plans(scenario, reference) if one.fault in ("crash-stale", "late", "freeze")]
+    assert len(chosen) > 10
+    assert not [str(one) for one in chosen if carry_out(one).differences(reference)]

@@ -24,6 +24,7 @@ from gryvia_common.runtime.differences import covers
 from gryvia_common.runtime.parsing import parse_object
 from gryvia_common.runtime.plan import Apply, Patch, Plan, Record
 from gryvia_common.runtime.world import Children, FixedWorld, Observation, Refusal
+from gryvia_workflow.attempts import LOOK
 from gryvia_workflow.controller import controller
 from gryvia_workflow.settings import WorkflowSettings
 
@@ -131,7 +132,16 @@ class Cluster:
             changed = True
         self.wanted = {action.key: action for action in plan.actions}
         self.observations = {key: one for key, one in self.observations.items() if key in self.wanted}
-        return changed
+        return changed | self._look(plan)
+
+    def _look(self, plan: Plan) -> bool:
+        """The API server is asked at once; a new answer starts another pass."""
+        asked = [action for action in plan.actions if action.name == LOOK and action.key not in self.observations]
+        for action in asked:
+            named = (action.arguments["plural"], action.arguments["name"])
+            there = any((resource.plural, name) == named for resource, name in self.objects)
+            self.observations[action.key] = Observation(self.now, there)
+        return bool(asked)
 
     def settle(self) -> None:
         """Passes until one changes nothing, as the runtime does; a death is followed by a new process."""

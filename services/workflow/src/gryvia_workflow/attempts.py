@@ -22,6 +22,8 @@ from gryvia_common.runtime.world import Refusal, World
 from gryvia_workflow.run import Task, Workflow, child_of
 
 LOST_LIMIT = 3
+LOOK = "look"
+LOOK_AGAIN = 5.0
 LONGEST_WAIT = 7 * 86400.0
 
 
@@ -95,9 +97,19 @@ class Attempt:
         refusal = self.world.refusal(resource, self.child)
         if refusal is not None:
             return Progress(refused(refusal), child=self.child)
-        if self.begun:
-            return Progress(End("lost", f"{resource.kind} {self.child} is gone: somebody deleted it"), child=self.child)
-        return Progress(child=self.child, apply=(Apply(resource, manifest(), create_only=True),))
+        if not self.begun:
+            return Progress(child=self.child, apply=(Apply(resource, manifest(), create_only=True),))
+        lost = End("lost", f"{resource.kind} {self.child} is gone: somebody deleted it")
+        return self.unseen(resource, self.child) or Progress(lost, child=self.child)
+
+    def unseen(self, resource: Resource, name: str) -> Progress | None:
+        """To ask the API server for what is not seen here; None when it has said that there is none. Every type comes on a watch of
+        its own, so a replica may see that a step runs before it sees what runs, and would run it a second time."""
+        key = f"{LOOK}/{resource.plural}/{name}"
+        answer = self.world.observation(key)
+        if answer is not None and answer.value is False:
+            return None
+        return Progress(child=name, actions=(Action(LOOK, key, {"plural": resource.plural, "name": name}, LOOK_AGAIN),))
 
     def remove(self, resource: Resource, child: Json) -> tuple[Delete, ...]:
         if is_deleting(child):

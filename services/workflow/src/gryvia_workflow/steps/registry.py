@@ -7,10 +7,12 @@ pass repeated after a crash must not ask for a second one.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gryvia_common.kinds.inferenceservice import INFERENCE_SERVICE
 from gryvia_common.kinds.modelregistry import MODEL_REGISTRY
 from gryvia_common.kube.objects import Json, annotations_of, uid_of
-from gryvia_common.kube.resources import GROUP
+from gryvia_common.kube.resources import GROUP, Resource
 from gryvia_common.runtime.differences import covers
 from gryvia_common.runtime.plan import Patch
 from gryvia_workflow.attempts import Attempt, End, Progress, refused
@@ -26,11 +28,13 @@ def advance(attempt: Attempt) -> Progress:
     if payload.get("serviceName"):
         service = attempt.world.get(INFERENCE_SERVICE.resource, namespace, asked)
         if service is None:
-            return _unseen(attempt, asked, f'registry.serviceName: there is no GryviaInferenceService "{asked}"')
+            said = f'registry.serviceName: there is no GryviaInferenceService "{asked}"'
+            return _unseen(attempt, asked, INFERENCE_SERVICE.resource, asked, said)
         name = str((service.get("spec") or {}).get("modelRef") or "")
     entry = attempt.world.get(MODEL_REGISTRY.resource, namespace, name)
     if entry is None:
-        return _unseen(attempt, asked, f'registry.entry: there is no GryviaModelRegistry "{name}"')
+        said = f'registry.entry: there is no GryviaModelRegistry "{name}"'
+        return _unseen(attempt, asked, MODEL_REGISTRY.resource, name, said)
     refusal = attempt.world.refusal(MODEL_REGISTRY.resource, name)
     if refusal is not None:
         return Progress(refused(refusal), child=asked)
@@ -39,9 +43,12 @@ def advance(attempt: Attempt) -> Progress:
     return Progress(End("succeeded", outputs={"name": name}, child=name), child=asked, patch=patch)
 
 
-def _unseen(attempt: Attempt, asked: str, said: str) -> Progress:
-    """It is not there, unless this is the pass that starts the step: then nobody has looked yet."""
-    return Progress(End("failed", said) if attempt.begun else None, child=asked)
+def _unseen(attempt: Attempt, asked: str, resource: Resource, name: str, said: str) -> Progress:
+    """It is not there, if the API server says so, and if this is not the pass that starts the step: then nobody has looked yet."""
+    if not attempt.begun:
+        return Progress(child=asked)
+    question = attempt.unseen(resource, name) if name else None
+    return replace(question, child=asked) if question else Progress(End("failed", said), child=asked)
 
 
 def _change(attempt: Attempt, payload: Json, entry: Json) -> Json:
