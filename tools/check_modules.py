@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 LIMIT = 400
 MEDIAN = 160
 SERVICE_LIMIT = 950
-LARGER = {"workflow": 2900}
+LARGER = {"workflow": 2950}
 """Six types of steps, conditions, placeholders, loops and outputs, each a module of its own; cron's calendar; outbound calls."""
 
 EMPTY_NAMES = frozenset({"utils", "util", "helpers", "helper", "manager", "base", "common", "misc"})

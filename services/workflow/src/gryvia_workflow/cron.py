@@ -50,7 +50,6 @@ _FIELDS = (
 class Cron:
     """`clocks`: the wall-clock times of a matching day, in order, as minutes. `wild`: minute or hour begins with `*`."""
 
-    expression: str
     zone: ZoneInfo
     clocks: tuple[int, ...]
     months: frozenset[int]
@@ -169,7 +168,7 @@ def parse_cron(expression: str, zone: ZoneInfo) -> Cron:
         raise Terminal(_out_of_range(shown, parts)) from error
     clocks = tuple(hour * 60 + minute for hour in sorted(parsed.hours) for minute in sorted(parsed.minutes))
     wild = parts[0].startswith("*") or parts[1].startswith("*")
-    return Cron(expression, zone, clocks, frozenset(months), wild, parsed)
+    return Cron(zone, clocks, frozenset(months), wild, parsed)
 
 
 def parse_zone(name: str) -> ZoneInfo:
@@ -213,7 +212,7 @@ def _allowed(number: int) -> str:
 
 @lru_cache(maxsize=1)
 def _zone_names() -> frozenset[str]:
-    """The names of the package tzdata, so that a name means the same on every machine."""
+    """The names of the package tzdata, so that the same names are known on every machine."""
     return frozenset((resources.files("tzdata") / "zones").read_text().split())
 
 

@@ -53,26 +53,15 @@ class Due:
 def problems(spec: GryviaWorkflowSpec) -> tuple[str, ...]:
     """What is wrong with schedule and the fields about it, as sentences that name field, value and fix."""
     found = []
+    about = (spec.time_zone, spec.catch_up, spec.catch_up_limit, spec.suspend or None)
     if spec.schedule is None:
-        given = {
-            "timeZone": spec.time_zone is not None,
-            "catchUp": spec.catch_up is not None,
-            "catchUpLimit": spec.catch_up_limit is not None,
-            "suspend: true": bool(spec.suspend),
-        }
-        return tuple(
-            f"spec.{name} is about scheduled runs, and there is no spec.schedule: set one, or remove it"
-            for name, is_given in given.items()
-            if is_given
-        )
-    for check in (
-        lambda: parse_zone(spec.time_zone or "UTC"),
-        lambda: parse_cron(spec.schedule or "", parse_zone("UTC")),
-    ):
-        try:
-            check()
-        except Terminal as error:
-            found.append(str(error))
+        named = zip(("timeZone", "catchUp", "catchUpLimit", "suspend: true"), about, strict=True)
+        said = "is about scheduled runs, and there is no spec.schedule: set one, or remove it"
+        return tuple(f"spec.{name} {said}" for name, value in named if value is not None)
+    try:
+        parse_cron(spec.schedule, parse_zone(spec.time_zone or "UTC"))
+    except Terminal as error:
+        found.append(str(error))
     if spec.catch_up_limit is not None and spec.catch_up != "all":
         found.append("spec.catchUpLimit counts with spec.catchUp all only: set that, or remove the limit")
     if (spec.catch_up_limit or 0) > MOST_PENDING:

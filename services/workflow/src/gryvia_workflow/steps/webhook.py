@@ -7,7 +7,6 @@ goes through gryvia_common.outbound. Messages name the origin alone: paths, quer
 
 from __future__ import annotations
 
-import json
 import re
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
@@ -112,7 +111,7 @@ def _call(arguments: Mapping[str, object]) -> Call:
     if KEY_HEADER.lower() not in named:
         sent[KEY_HEADER] = str(arguments["key"])
     if body is not None and "content-type" not in named:
-        sent["Content-Type"] = "application/json" if _is_json(body) else "text/plain; charset=utf-8"
+        sent["Content-Type"] = "application/json" if body.lstrip()[:1] in ("{", "[") else "text/plain; charset=utf-8"
     expected = arguments.get("expected")
     return Call(
         url=str(arguments["url"]),
@@ -132,11 +131,3 @@ def _expected(payload: Mapping[str, object]) -> int:
     if match is None:
         raise Terminal(f'successCondition "{str(condition)[:80]}" is not understood; use status == <code>')
     return int(match[1])
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except ValueError:
-        return False
-    return True
