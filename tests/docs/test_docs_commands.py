@@ -35,7 +35,7 @@ PROGRAMS = re.compile(
 ELSEWHERE = {
     r"kubectl (?!.*--kubeconfig)": "for the reader's own cluster: on the embedded one a kubectl line names its kubeconfig",
     r"pytest ": "tests are not run by tests",
-    r"python -m gryvia_(bridge|jobs|tuner|workflow|registry)$": "for a real cluster; tests/common/service and tests/e2e run the services as processes",
+    r"python -m gryvia_(bridge|jobs|tuner|workflow|registry)$": "for a real cluster; tests/e2e runs the services as processes",
     r"pip install ": "installs from the network",
     r"(export GRYVIA_|python subscriber.py|GRYVIA_NATS_URL=)": "the subscriber has a test of its own, tests/examples",
     r"python -m gryvia_devcluster": "tests/devcluster runs it as a process",
