@@ -84,15 +84,18 @@ async def race(kube: Kube, namespace: str, until: Callable[[Callable[[], Awaitab
 
         async def settled() -> bool:
             found = await entries(kube, namespace)
-            told = all(
-                (one.get("status") or {}).get("observedGeneration") == metadata(one)["generation"]
-                and (one["status"].get("promotionDecision") or one["spec"]["stage"] == "archived")
-                and (one["spec"]["stage"] != "archived" or one["status"].get("productionChange"))
-                for one in found.values()
-            )
+            told = all(_told(one) for one in found.values())
             return told and len(found) == ENTRIES and found[best]["spec"]["stage"] == "production"
 
-        await until(settled)
+        try:
+            await until(settled)
+        except TimeoutError as error:
+            left = {
+                name: (one["spec"]["stage"], metadata(one)["generation"], one.get("status"))
+                for name, one in (await entries(kube, namespace)).items()
+                if not _told(one)
+            }
+            raise AssertionError(f"not settled: {left}") from error
         [record] = await kube.list(CONFIG_MAPS, namespace, labels=FAMILY_LABEL)
         last = read_family("m", record)
 
@@ -111,6 +114,13 @@ async def race(kube: Kube, namespace: str, until: Callable[[Callable[[], Awaitab
     for name in by_stage["staging"]:
         assert found[name]["status"]["promotionDecision"] == "Rejected"
     return len(promoted)
+
+
+def _told(one: Json) -> bool:
+    """The status speaks of the newest spec, and of what became of it."""
+    stage, status = one["spec"]["stage"], one.get("status") or {}
+    said = status.get("productionChange") if stage == "archived" else status.get("promotionDecision")
+    return status.get("observedGeneration") == metadata(one)["generation"] and bool(said)
 
 
 STAGES = ("staging", "production", "archived")

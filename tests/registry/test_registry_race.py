@@ -32,7 +32,7 @@ from .race import entries, entry, race
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
     """The bound is for a hang, not for a delay."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(100):
         while not await condition():
             await asyncio.sleep(0.05)
 
@@ -111,15 +111,15 @@ async def site(tmp_path: Path, nats_as: Callable[[str], BusSettings], nats_url: 
             await kube.close()
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("replicas", [1, 3])
 async def test_a_hundred_promotions_at_once_leave_one_in_production_and_a_whole_history(
-    site: Site, replicas: int, capsys: Any
+    site: Site, replicas: int
 ) -> None:
     async with site.registry(replicas) as requests:
         promoted = await race(site.kube, "default", until)
         asked = await requests()
-        with capsys.disabled():
-            print(replicas, promoted, asked)
+        assert promoted >= 2
         assert sum(asked.values()) < 3000, asked
         await site.quiet()
         before = site.version()
