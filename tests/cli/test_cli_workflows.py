@@ -62,7 +62,8 @@ def put(bench: Any, request: pytest.FixtureRequest) -> Any:
 
 def test_get_shows_the_run_its_steps_and_what_they_handed_on(bench: Any, put: Any) -> None:
     items = [{"index": 0, "phase": "Succeeded"}, {"index": 1, "phase": "Failed", "message": "out of memory"}]
-    name = put(TRAINED, step("deploy", "Running", items=items), message="deploy [1] is tried again")
+    long = {"outputs": {"text": "y" * 60}, "outputsIn": "w-deploy-outputs"}
+    name = put(TRAINED, step("deploy", "Running", items=items, **long), message="deploy [1] is tried again")
     lines = bench.gryvia("workflows", "get", name).splitlines()
     assert lines[0] == f"{name}: Running, 1 of 4 steps: deploy [1] is tried again"
     assert lines[1].split() == ["STEP", "TYPE", "PHASE", "TIME", "RETRIES", "CHILD", "MESSAGE"]
@@ -73,9 +74,10 @@ def test_get_shows_the_run_its_steps_and_what_they_handed_on(bench: Any, put: An
         ["[0]", "Succeeded"],
         ["[1]", "Failed", "out", "of", "memory"],
     ]
-    assert lines[-2] == "outputs"
-    assert lines[-1].startswith("  train: text=xxx")
-    assert lines[-1].endswith("… val_accuracy=0.97")
+    assert lines[-3] == "outputs"
+    assert lines[-2].startswith("  train: text=xxx")
+    assert lines[-2].endswith("… val_accuracy=0.97")
+    assert lines[-1].endswith("yyy (whole in ConfigMap w-deploy-outputs)")
 
 
 def test_get_and_list_for_programs_are_the_objects(bench: Any, put: Any) -> None:

@@ -107,9 +107,10 @@ def _row(name: str, type: str, phase: str, state: Mapping[str, Any], now: dateti
 
 
 def output_lines(obj: Json) -> list[str]:
-    """`train: val_accuracy=0.9733 model=/models/3`, of the steps that handed something on."""
+    """`train: val_accuracy=0.9733 model=/models/3`, of the steps that handed something on; long ones are in a ConfigMap whole."""
     return [
         f"{step.name}: {' '.join(f'{key}={_short(value)}' for key, value in sorted(step.state['outputs'].items()))}"
+        + (f" (whole in ConfigMap {step.state['outputsIn']})" if step.state.get("outputsIn") else "")
         for step in steps_of(obj)
         if step.state.get("outputs")
     ]
