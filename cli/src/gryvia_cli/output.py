@@ -71,7 +71,6 @@ def show(out: Console, renderable: RenderableType) -> None:
         out.print(line.rstrip(), markup=False, soft_wrap=True)
 
 
-
 def cell(obj: Json, column: Column, now: datetime) -> str:
     """One printer column of one object; the paths of our columns are plain (`.status.phase`, `.a.b[0].c`)."""
     value: Any = obj
