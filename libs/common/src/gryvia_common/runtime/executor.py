@@ -244,7 +244,7 @@ class Executor:
         return False
 
     def _refuse(self, memory: Memory, resource: Resource, key: Key, sent: Json, reason: str, message: str) -> str:
-        refusal = Refusal(resource, key.name, reason, message)
+        refusal = Refusal(resource, key.name, reason, message, sent)
         memory.refusals[resource, key.name] = (refusal, _digest(sent), self._clock.now())
         return "refused"
 

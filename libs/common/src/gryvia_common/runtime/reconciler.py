@@ -2,8 +2,8 @@
 
 The loop around a pass is the same for every kind: look the object up in the cache, parse it, put its world together, ask
 decide, carry the plan out, and say when to look again. A pass that changed something is followed by another at once; an
-object that still changes after MAX_STEPS passes in a row without any news is a bug of its decide function and is slowed down
-like a failure, so that it can never write in a hot loop. What an error means is decided here once: Conflict reads the object again,
+object that goes round in a circle without any news (settling.py) is a bug of its decide function and is slowed down like a
+failure, so that it can never write in a hot loop. What an error means is decided here once: Conflict reads the object again,
 Gone forgets it, Transient and everything unexpected backs off.
 """
 
@@ -16,7 +16,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
@@ -36,9 +36,9 @@ from gryvia_common.runtime.metrics import ControllerMetrics
 from gryvia_common.runtime.parsing import parse_object, status_keys
 from gryvia_common.runtime.plan import Plan
 from gryvia_common.runtime.queue import Priority, WorkQueue
+from gryvia_common.runtime.settling import Settling
 from gryvia_common.runtime.world import FixedWorld, Object
 
-MAX_STEPS = 25
 NOTABLE = (3, 10, 100)
 AnyController = Controller[Any, Any]
 
@@ -50,7 +50,7 @@ class _Life:
     uid: str
     memory: Memory
     refs: frozenset[Ref | Selection] = frozenset()
-    steps: int = 0
+    settling: Settling = field(default_factory=Settling)
 
 
 class Reconciler:
@@ -157,7 +157,7 @@ class Reconciler:
             return
         life = self._lives.get(key)
         if life is not None and not own:
-            life.steps = 0
+            life.settling.rest()
         self.queue.add(key, priority=priority)
 
     async def _guarded_pass(self, key: Key) -> str:
@@ -201,14 +201,14 @@ class Reconciler:
         self.queue.forget(key)
         due = self._actions.want(key, raw, plan.actions)
         if changed:
-            life.steps += 1
-            if life.steps > MAX_STEPS:
-                delay = self.queue.retry(key, at_least=min(2.0 ** (life.steps - MAX_STEPS), 300.0))
-                self._log.error("object does not settle", passes=life.steps, delay=delay)
+            wait = life.settling.changed(plan.status.wire() if plan.status is not None else None)
+            if wait:
+                delay = self.queue.retry(key, at_least=wait)
+                self._log.error("object does not settle", passes=life.settling.passes, delay=delay)
                 return "error"
             self.queue.add(key)
             return "requeue"
-        life.steps = 0
+        life.settling.rest()
         if plan.again_at is not None:
             due = min((plan.again_at - self._clock.now()).total_seconds(), due if due is not None else float("inf"))
         if due is None:

@@ -48,12 +48,14 @@ class Observation:
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """A child the API server would not take, or that belongs to somebody else (`reason` NameCollision). Remembered until the
-    object's generation or the manifest changes, so that it is not asked again and again; decide says so in the status."""
+    object's generation or the manifest changes, so that it is not asked again and again; decide says so in the status. `sent`:
+    what it would not take, the manifest or the body of a patch."""
 
     resource: Resource
     name: str
     reason: str
     message: str
+    sent: Json = field(default_factory=dict)
 
     @property
     def may_pass(self) -> bool:

@@ -35,10 +35,10 @@ def advance(attempt: Attempt) -> Progress:
     if entry is None:
         said = f'registry.entry: there is no GryviaModelRegistry "{name}"'
         return _unseen(attempt, asked, MODEL_REGISTRY.resource, name, said)
-    refusal = attempt.world.refusal(MODEL_REGISTRY.resource, name)
-    if refusal is not None:
-        return Progress(refused(refusal), child=asked)
     body = _change(attempt, payload, entry)
+    refusal = attempt.world.refusal(MODEL_REGISTRY.resource, name)
+    if refusal is not None and refusal.sent == body:
+        return Progress(refused(refusal), child=asked)
     patch = (Patch(MODEL_REGISTRY.resource, namespace, name, body, uid_of(entry)),) if body else ()
     return Progress(End("succeeded", outputs={"name": name}, child=name), child=asked, patch=patch)
 
