@@ -12,7 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 import pytest
 from campaign import Plan, carry_out, plans
 from node import Course
-from scenarios import Scenario, create
+from scenarios import Scenario, create, job_spec
 from workers import judge_all, reference_of, scenario_named
 
 from gryvia_common.kinds.workflow import WORKFLOW
@@ -62,3 +62,15 @@ def test_a_replica_that_sees_a_step_run_before_it_sees_what_runs_does_not_run_it
     chosen = [one for one in plans(scenario, reference) if one.fault in ("crash-stale", "late", "freeze")]
     assert len(chosen) > 10
     assert not [str(one) for one in chosen if carry_out(one).differences(reference)]
+
+
+def test_the_end_of_a_pod_that_is_seen_late_costs_no_output() -> None:
+    """Job and pods come on two watches: the job's end was seen first, and after three seconds its step had no outputs."""
+    spec = {"steps": [{"name": "s0", "jobTemplate": job_spec()}]}
+    course = Course(3.0, message='{"score": 0.5}')
+    scenario = Scenario("one-job", [create(WORKFLOW, "wf", spec)], lambda *_: course, ("workflow", "jobs"))
+    reference = carry_out(Plan(scenario))
+    assert "0.5" in str(reference.state[f"{WORKFLOW.plural}/wf"]["status"])
+    late = [one for one in plans(scenario, reference) if one.fault == "late" and one.process == "workflow"]
+    assert len(late) > 5
+    assert not [str(one) for one in late if carry_out(one).differences(reference)]

@@ -21,8 +21,8 @@ from gryvia_workflow.outputs import Cut, reported
 
 CONTAINER = "main"
 JOB_LABEL = f"{GROUP}/job"
-PODS_WAIT = timedelta(seconds=3)
-"""How long after the job's end its pods are waited for."""
+PODS_WAIT, PODS_LATE = timedelta(seconds=3), timedelta(seconds=60)
+"""How long after the job's end its pods are waited for. The longer one where a pod was seen that has not ended: its end is late."""
 
 _FAILURES = {"Failed": "the job failed", "Rejected": "the job was rejected", "Cancelled": "the job was cancelled"}
 
@@ -66,7 +66,8 @@ def _succeeded(attempt: Attempt, job: Json, at: str) -> Progress:
     found = attempt.world.select(selection.index, selection.key)
     pods = [Pod(raw, CONTAINER) for raw in found if (owner := owner_of(raw)) and owner.uid == uid_of(job)]
     succeeded = [pod for pod in pods if pod.phase == "Succeeded"]
-    until = parse_timestamp(at) + PODS_WAIT if at else attempt.now
+    wait = PODS_WAIT if all(pod.ended for pod in pods) else PODS_LATE
+    until = parse_timestamp(at) + wait if at else attempt.now
     if not succeeded and attempt.now < until:
         return Progress(child=attempt.child, again_at=until)
     speaker = newest(pod for pod in succeeded if pod.index == min(one.index for one in succeeded))
