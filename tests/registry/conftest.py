@@ -249,10 +249,14 @@ class Replica:
             for ref in refs
             if isinstance(ref, Ref) and (found := get(ref.resource, NS, ref.name)) is not None
         }
-        services = [obj for (plural, _), obj in sorted(self.cache.items()) if plural == SERVICES]
-        index = self.controller.indexes[0]
+        known = [(plural, obj) for (plural, _), obj in sorted(self.cache.items())]
+        indexes = {index.name: index for index in self.controller.indexes}
         selected = {
-            (ref.index, ref.key): [one for one in services if ref.key in index.keys(one)]
+            (ref.index, ref.key): [
+                obj
+                for plural, obj in known
+                if plural == indexes[ref.index].resource.plural and ref.key in indexes[ref.index].keys(obj)
+            ]
             for ref in refs
             if isinstance(ref, Selection)
         }

@@ -40,6 +40,23 @@ def test_the_first_production_entry_claims_the_family_and_a_better_one_in_stagin
     )
 
 
+def test_what_is_applied_at_once_is_judged_after_who_asks_by_hand(cluster):
+    cluster.entry("z-old", stage="production", metadata={"acc": "0.913"})
+    cluster.entry("a-new", stage="staging", metadata={"acc": "0.921"}, promotionPolicy=POLICY)
+    cluster.settle()
+    assert cluster.happened("promoted") == ["z-old", "a-new"], "although the pass of a-new came first"
+    assert cluster.production == "a-new"
+    assert cluster.stage("z-old") == "archived"
+
+
+def test_who_asks_by_hand_and_cannot_have_it_holds_up_nobody(cluster):
+    cluster.entry("z-broken", stage="production", artifacts={"pvcName": "Not A Name"})
+    cluster.entry("a-new", stage="staging", metadata={"acc": "0.921"}, promotionPolicy=POLICY)
+    cluster.settle()
+    assert cluster.condition("z-broken", "SpecValid")[0] == "False"
+    assert cluster.production == "a-new"
+
+
 def test_a_settled_family_causes_no_writes(cluster):
     cluster.entry("v1", stage="production", metadata={"acc": "0.9"}, aliases=["champion"])
     cluster.entry("v2", stage="staging", metadata={"acc": "0.8"}, promotionPolicy=POLICY)

@@ -11,6 +11,7 @@ from gryvia_common.kinds.modelregistry import MODEL_REGISTRY, GryviaModelRegistr
 from gryvia_common.kube.resources import CONFIG_MAPS
 from gryvia_common.runtime.controller import Controller
 from gryvia_common.runtime.service import Service, run_service
+from gryvia_models import claims
 from gryvia_registry import serving
 from gryvia_registry.decide import decide, invalid
 from gryvia_registry.settings import RegistrySettings
@@ -29,7 +30,7 @@ def controller(settings: RegistrySettings) -> Controller[GryviaModelRegistrySpec
         invalid=invalid,
         ref_resources=(MODEL_REGISTRY.resource, CONFIG_MAPS, INFERENCE_SERVICE.resource),
         refs=partial(refs, parse=parse),
-        indexes=(serving.INDEX,),
+        indexes=(serving.INDEX, claims.INDEX),
         actions={LOOK: look},
     )
 

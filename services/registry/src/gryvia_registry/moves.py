@@ -17,7 +17,7 @@ from gryvia_common.kinds.modelregistry import MODEL_REGISTRY
 from gryvia_common.kube.objects import Json, key_of, metadata, uid_of
 from gryvia_common.kube.resources import CONFIG_MAPS
 from gryvia_common.runtime.plan import Patch
-from gryvia_models import aliases
+from gryvia_models import aliases, claims
 from gryvia_models import family as changes
 from gryvia_models.policies import APPROVAL, BY_HAND, TAKEN_BACK, Judgement, judge
 from gryvia_registry.rollback import REQUESTED, Rollback
@@ -55,6 +55,8 @@ def judged(standing: Standing) -> Judgement | None:
         return None
     if standing.term is not None and entry.generation <= standing.term.generation:
         return TAKEN_BACK
+    if (first := claims.unheard(standing.world, entry.namespace, entry.spec.model_name, standing.family)) is not None:
+        return first
     production = None
     if standing.family.production is not None:
         found = standing.seen(standing.family.production)

@@ -21,6 +21,7 @@ from gryvia_common.kube.resources import CONFIG_MAPS
 from gryvia_common.runtime.controller import ActionContext, Lookup, Ref, Selection
 from gryvia_common.runtime.plan import Action
 from gryvia_common.runtime.world import World
+from gryvia_models import claims
 from gryvia_models import family as changes
 from gryvia_registry.entry import Entry
 from gryvia_registry.serving import selection
@@ -150,7 +151,7 @@ def refs(entry: Entry, get: Lookup, parse: ParseFamily) -> Iterable[Ref | Select
     """The record, whom it names, whom a rollback could go back to, and the services that serve the entry."""
     name = record_name(entry.spec.model_name)
     yield Ref(CONFIG_MAPS, entry.namespace, name)
-    yield selection(entry)
+    yield from (selection(entry), claims.selection(entry.namespace, entry.spec.model_name))
     family, _ = _family(entry.spec.model_name, get(CONFIG_MAPS, entry.namespace, name), parse)
     named = family.named()
     current = family.current

@@ -192,7 +192,8 @@ spec:
             (
                 "PromotionGate",
                 "What the promotion policy decided, with the numbers: Promoted; MetricMissing, NotANumber, PastThreshold, "
-                "NotBetter, WithinNoise, ProductionNotComparable, ApprovalNeeded, ApprovalRejected, ApprovalUnreadable.",
+                "NotBetter, WithinNoise, ProductionAsked, ProductionNotComparable, ApprovalNeeded, ApprovalRejected, "
+                "ApprovalUnreadable.",
             ),
             ("RolledBack", "PolicyBreached, Requested; refused: NotServing, NoPreviousVersion, NotStable."),
             ("AliasesHeld", "False (TakenOver): an entry that asked later has an alias that is listed here too."),
