@@ -30,7 +30,7 @@ class ApiServer:
         schema = compiled(manifest["kind"])
         unknown = schema.prune(manifest)
         schema.default(manifest)
-        causes = schema.validate(manifest, None, name=manifest["metadata"]["name"])
+        causes = schema.validate(manifest, None)
         return unknown, [f"{cause['field']}: {cause['message']}" for cause in causes]
 
     def refusals(self, kind: Kind[Any, Any], spec: dict[str, Any]) -> list[str]:

@@ -149,7 +149,7 @@ def schema_accepts(name: str, part: str, value: Json) -> bool:
     obj = {"apiVersion": "gryvia.io/v1alpha1", "kind": name, "metadata": {"name": "x"}, part: copy.deepcopy(value)}
     schema = checker(name, part)
     schema.prune(obj)
-    return schema.validate(obj, None, name="x") == []
+    return schema.validate(obj, None) == []
 
 
 def list_for_time(node: Json, value: Any) -> bool:
