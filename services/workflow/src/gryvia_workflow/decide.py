@@ -1,11 +1,12 @@
 """The pass of a workflow.
 
     ended, nothing asked ─► rest: 0 writes
+    nothing to cancel    ─► the wish is taken off
     not valid            ─► Failed; what runs is stopped
-    between two runs     ─► the schedule says when; a failed run may be resumed
+    between two runs     ─► the schedule says when, or a person; a failed run may be resumed
     in a run             ─► the engine goes as far as it can; at the end Succeeded or Failed, with a schedule Scheduled
 
-The run is in the status alone, so any pass can be repeated. A run of a schedule begins by filing the one before (history.py).
+The run is in the status alone, so any pass can be repeated. A run begins by filing the one before (history.py).
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from gryvia_common.kinds.conditions import timestamp
-from gryvia_common.kinds.workflow import StepType, WorkflowPhase
+from gryvia_common.kinds.workflow import Cancellation, StepType, WorkflowPhase
 from gryvia_common.kube.objects import Json, is_deleting, uid_of
 from gryvia_common.kube.resources import Resource
 from gryvia_common.runtime.plan import Delete, Plan, Record
 from gryvia_common.runtime.world import World
-from gryvia_workflow import events, history, resume
+from gryvia_workflow import cancelling, events, history, rerun, resume
 from gryvia_workflow.engine import MADE, Advance, Engine
 from gryvia_workflow.events import Change
 from gryvia_workflow.run import Task, Workflow, read_tasks
@@ -41,40 +42,50 @@ class Tools:
 
 
 def decide(workflow: Workflow, world: World, now: datetime, tools: Tools) -> Plan:
-    if workflow.deleting or rests(workflow):
+    if workflow.deleting:
         return Plan()
+    if rests(workflow):
+        return Plan(delete=_left(workflow, workflow.status.run or 0, workflow.status.cancelled, world))
     checked = tools.check(workflow)
     run = _read(workflow)
+    acknowledged = cancelling.acknowledged(workflow, run.tasks, now, valid=not checked.problems)
+    if acknowledged is not None:
+        return acknowledged
+    ended = rerun.has_ended(workflow)
     if checked.problems:
-        return _invalid(workflow, checked, run, world, now)
+        return rerun.changed(workflow, checked, now) if ended else _invalid(workflow, checked, run, world, now)
     if workflow.status.phase == "Running" and run.started:
         return _go_on(workflow, checked, run, world, now, tools)
     if run.outcome == "Failed" and resume.asked(workflow):
         return _go_on(workflow, checked, run, world, now, tools)
     if workflow.spec.schedule is not None:
         return _between(workflow, checked, run, world, now, tools)
-    if run.outcome:
-        # The schedule was taken away: the last run is what stays.
-        return Plan(status=status_of(workflow, checked, run, _final(run), run.failures, now))
-    return _begin(workflow, checked, Run(), world, now, tools)
+    if ended and not rerun.asked(workflow):
+        return rerun.changed(workflow, checked, now)
+    return _begin(workflow, checked, Run(run.number + 1) if ended else Run(), world, now, tools)
 
 
 def rests(workflow: Workflow) -> bool:
     """Nothing can come of a pass: it has ended for good, or what is wrong with it has been said."""
-    status, seen = workflow.status, workflow.status.observed_generation == workflow.generation
-    if status.phase not in ("Succeeded", "Failed"):
+    status = workflow.status
+    if status.phase not in ("Succeeded", "Failed") or status.observed_generation != workflow.generation:
         return False
-    if not status.start_time:
-        return seen
-    if workflow.spec.schedule is not None:
-        return seen and status.phase == "Failed" and not resume.asked(workflow)
-    return not (status.phase == "Failed" and resume.asked(workflow))
+    if cancelling.ANNOTATION in workflow.annotations or rerun.asked(workflow):
+        return False
+    if workflow.spec.schedule is not None and status.phase != "Failed":
+        return False
+    return not (status.start_time and status.phase == "Failed" and resume.asked(workflow))
 
 
 def _read(workflow: Workflow) -> Run:
     status = workflow.status
     if not status.start_time:
-        return Run(status.run or 0, resumed_by=status.resumed_by or "", scheduled_for=status.last_schedule_time or "")
+        return Run(
+            status.run or 0,
+            resumed_by=status.resumed_by or "",
+            scheduled_for=status.last_schedule_time or "",
+            requested=status.run_requested or "",
+        )
     return Run(
         status.run or 0,
         read_tasks(workflow),
@@ -82,18 +93,21 @@ def _read(workflow: Workflow) -> Run:
         status.completion_time or "",
         status.last_schedule_time or "",
         status.resumed_by or "",
+        status.run_requested or "",
+        status.cancelled,
     )
 
 
 def _between(workflow: Workflow, checked: Checked, run: Run, world: World, now: datetime, tools: Tools) -> Plan:
-    """No run is in progress: one begins, or the schedule says when."""
+    """No run is in progress: one begins, or the schedule says when. One that is asked for is met by one that is due."""
     found = _due(workflow, now)
-    if found.start is not None:
-        following = Run(run.number + 1, scheduled_for=timestamp(found.start))
+    if found.start is not None or rerun.asked(workflow):
+        following = Run(run.number + 1, scheduled_for=timestamp(found.start) if found.start else "")
         return _begin(workflow, checked, following, world, now, tools, found)
     message = found.message or run.failures
     status = status_of(workflow, checked, run, "Scheduled", message, now, found.fields())
-    return Plan(status=status, metadata=_without(_answered(workflow, run)), again_at=found.next)
+    left = _left(workflow, run.number, run.cancelled, world)
+    return Plan(status=status, delete=left, metadata=_without(_answered(workflow, run)), again_at=found.next)
 
 
 def _due(workflow: Workflow, now: datetime, *, running: bool = False) -> Due:
@@ -107,27 +121,35 @@ def _edited(workflow: Workflow) -> bool:
 def _begin(
     workflow: Workflow, checked: Checked, run: Run, world: World, now: datetime, tools: Tools, found: Due | None = None
 ) -> Plan:
-    seen = workflow.annotations.get(resume.ANNOTATION) or ""
-    tasks = {step.name: Task(step.name) for step in workflow.spec.steps}
-    run = replace(run, tasks=tasks, started=timestamp(now), resumed_by=seen)
+    run = replace(
+        run,
+        tasks={step.name: Task(step.name) for step in workflow.spec.steps},
+        started=timestamp(now),
+        resumed_by=workflow.annotations.get(resume.ANNOTATION) or "",
+        requested=workflow.annotations.get(rerun.ANNOTATION) or "",
+        cancelled=cancelling.asked(workflow, now),
+    )
     engine = _engine(workflow, checked, run, world, now, tools)
-    if workflow.status.start_time and workflow.spec.schedule is not None:
+    if workflow.status.start_time:
         engine.effects.apply.append(history.filed(workflow))
         engine.effects.delete += history.outdated(workflow, world, run.number)
     engine.go()
-    return _plan(workflow, checked, run, engine, now, found)
+    return _plan(workflow, checked, run, engine, world, now, found)
 
 
 def _go_on(workflow: Workflow, checked: Checked, run: Run, world: World, now: datetime, tools: Tools) -> Plan:
     if resume.asked(workflow):
-        tasks = resume.resumed(run.tasks, checked.graph)
-        run = replace(run, tasks=tasks, resumed_by=workflow.annotations[resume.ANNOTATION], ended="")
+        tasks = resume.resumed(run.tasks, checked.graph, cancelled=run.cancelled is not None)
+        seen = workflow.annotations[resume.ANNOTATION]
+        run = replace(run, tasks=tasks, resumed_by=seen, ended="", cancelled=None)
+    run = replace(run, cancelled=run.cancelled or cancelling.asked(workflow, now))
     engine = _engine(workflow, checked, run, world, now, tools)
     engine.effects.delete += _removed(workflow, checked, world)
     engine.go()
     # An edit of the schedule counts from when it is seen, also in a run: afterwards nobody would know of it.
     edited = workflow.spec.schedule is not None and _edited(workflow)
-    return _plan(workflow, checked, run, engine, now, _due(workflow, now, running=True) if edited else None)
+    found = _due(workflow, now, running=True) if edited else None
+    return _plan(workflow, checked, run, engine, world, now, found)
 
 
 def _engine(workflow: Workflow, checked: Checked, run: Run, world: World, now: datetime, tools: Tools) -> Engine:
@@ -136,14 +158,16 @@ def _engine(workflow: Workflow, checked: Checked, run: Run, world: World, now: d
     valid = {key: value for key, value in workflow.annotations.items() if key not in gone}
     slots = tools.settings.workflow_max_parallel_steps
     asking = replace(workflow, annotations=valid)
-    return Engine(asking, run.number, run.tasks, checked, tools.types, slots, world, now)
+    return Engine(asking, run.number, run.tasks, checked, tools.types, slots, world, now, run.cancelled_words)
 
 
 def _plan(
-    workflow: Workflow, checked: Checked, run: Run, engine: Engine, now: datetime, found: Due | None = None
+    workflow: Workflow, checked: Checked, run: Run, engine: Engine, world: World, now: datetime, found: Due | None
 ) -> Plan:
     began = workflow.status.start_time is None or run.number != (workflow.status.run or 0)
-    run = replace(run, tasks=engine.tasks)
+    # Cancelled in the moment in which all has ended by itself: it was not.
+    cancelled = run.cancelled if engine.stopped or workflow.status.cancelled is not None else None
+    run = replace(run, tasks=engine.tasks, cancelled=cancelled)
     outcome, effects = run.outcome, engine.effects
     phase: WorkflowPhase = "Running"
     if outcome:
@@ -153,7 +177,7 @@ def _plan(
     return Plan(
         status=status_of(workflow, checked, run, phase, run.failures, now, found.fields() if found else None),
         apply=tuple(effects.apply),
-        delete=tuple(effects.delete),
+        delete=tuple(dict.fromkeys((*effects.delete, *_left(workflow, run.number, cancelled, world)))),
         patch=tuple(effects.patch),
         actions=tuple(effects.actions),
         emit=tuple(events.emitted(change)),
@@ -161,6 +185,10 @@ def _plan(
         metadata=_without(_answered(workflow, run)),
         again_at=min(effects.wakes, default=None),
     )
+
+
+def _left(workflow: Workflow, run: int, cancelled: Cancellation | None, world: World) -> tuple[Delete, ...]:
+    return tuple(cancelling.left(workflow, run, world, tuple(MADE.values()))) if cancelled is not None else ()
 
 
 def _final(run: Run) -> WorkflowPhase:
@@ -205,12 +233,14 @@ def _invalid(workflow: Workflow, checked: Checked, run: Run, world: World, now: 
     names = {one.child for task in run.tasks.values() for one in (task.items or (task,)) if one.phase == "Running"}
     said = workflow.status.phase == "Failed" and workflow.status.observed_generation == workflow.generation
     ended = (workflow.status.completion_time if workflow.status.phase != "Running" else "") or timestamp(now)
-    run = replace(run, tasks=tasks, ended=ended)
+    request = rerun.asked(workflow)
+    run = replace(run, tasks=tasks, ended=ended, requested=request or run.requested)
+    refused = (rerun.refusal(request, checked),) if request else ()
     return Plan(
         status=status_of(workflow, checked, run, "Failed", checked.problems, now),
         delete=tuple(_deletes(workflow, world, names, MADE.values())),
         emit=() if said else (events.invalid(workflow, run.number, checked.problems),),
-        record=() if said else (Record("Invalid", checked.problems, "Warning"),),
+        record=(*refused, *(() if said else (Record("Invalid", checked.problems, "Warning"),))),
     )
 
 

@@ -44,7 +44,8 @@ class Effects:
 
 
 class Engine:
-    """The state of one pass: `tasks` by step, as they become; `moves`: each change of a phase or an attempt, before and after."""
+    """The state of one pass: `tasks` by step, as they become; `moves`: each change of a phase or an attempt, before and after.
+    `cancelled`: the words for it when the run is; `stopped`: some step was, because of that."""
 
     def __init__(
         self,
@@ -56,13 +57,15 @@ class Engine:
         slots: int,
         world: World,
         now: datetime,
+        cancelled: str = "",
     ) -> None:
         self.tasks = dict(tasks)
+        self.stopped = False
         self.effects = Effects()
         self.moves: list[tuple[Task, Task]] = []
         self._workflow, self._run, self._checked = workflow, run, checked
         self._types, self._slots, self._world, self._now = types, slots, world, now
-        self._at = timestamp(now)
+        self._at, self._cancelled = timestamp(now), cancelled
         self._steps = {step.name: step for step in workflow.spec.steps}
         self._written = {step["name"]: step for step in workflow.raw["spec"]["steps"]}
         self._phases: dict[str, str] = {name: task.phase for name, task in self.tasks.items()}
@@ -76,6 +79,7 @@ class Engine:
             for one in self._parts(task):
                 if one.phase == "Running":
                     self._advance(self._steps[name], one, begun=True)
+            self._stop(name)
             self._roll_up(name)
         for name in self._checked.graph.order:
             self._begin(name, left_behind=True)
@@ -85,6 +89,19 @@ class Engine:
             for name in self._checked.graph.order:
                 self._begin(name)
                 self._roll_up(name)
+
+    def _stop(self, name: str) -> None:
+        """What a cancelled run has not begun is skipped, what waited for another attempt has failed."""
+        if not self._to_stop(name):
+            return
+        for one in self._parts(self.tasks[name]):
+            if not one.over:
+                self.stopped = True
+                begun = one.ended or one.index is not None
+                self._put(replace(one, phase="Failed" if begun else "Skipped", ended=self._at, message=self._cancelled))
+
+    def _to_stop(self, name: str) -> bool:
+        return bool(self._cancelled) and not self._checked.graph.nodes[name].last
 
     def outputs_of(self, task: Task) -> Mapping[str, str]:
         """The whole outputs of a task that succeeded. Raises Unresolved."""
@@ -189,6 +206,9 @@ class Engine:
             progress = Progress(End("failed", str(error)), child=task.child)
         except BadItems as error:
             progress = Progress(End("failed", str(error), final=True), child=task.child)
+        if progress.end is None and self._to_stop(step.name):
+            self.stopped = True
+            progress = Progress(End("failed", self._cancelled, final=True), child=progress.child)
         self._take(progress)
         task = replace(task, child=progress.child, started=progress.made_at or task.started)
         end = progress.end or self._overtime(step, task, kind)

@@ -22,9 +22,11 @@ def asked(workflow: Workflow) -> str:
     return value if value != (workflow.status.resumed_by or "") else ""
 
 
-def resumed(tasks: Mapping[str, Task], graph: Graph) -> dict[str, Task]:
-    """The tasks of the resumed run; the same ones when none failed."""
-    again = {name for name, task in tasks.items() if task.phase == "Failed"}
+def resumed(tasks: Mapping[str, Task], graph: Graph, *, cancelled: bool) -> dict[str, Task]:
+    """The tasks of the resumed run; the same ones when none failed. `cancelled`: the run was, so all that was skipped is judged
+    again."""
+    ends = ("Failed", "Skipped") if cancelled else ("Failed",)
+    again = {name for name, task in tasks.items() if task.phase in ends}
     if not again:
         return dict(tasks)
     for name in graph.order:

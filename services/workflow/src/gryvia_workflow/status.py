@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from gryvia_common.kinds.conditions import Said, set_conditions
-from gryvia_common.kinds.workflow import GryviaWorkflowStatus, WorkflowPhase
+from gryvia_common.kinds.workflow import Cancellation, GryviaWorkflowStatus, WorkflowPhase
 from gryvia_workflow.run import Task, Workflow, to_status
 from gryvia_workflow.validation import Checked
 
@@ -24,21 +24,33 @@ class Run:
     ended: str = ""
     scheduled_for: str = ""
     resumed_by: str = ""
+    requested: str = ""
+    cancelled: Cancellation | None = None
 
     @property
     def outcome(self) -> str:
         """Succeeded or Failed; empty before the start and while something is pending or running."""
         if not self.started or not all(task.over for task in self.tasks.values()):
             return ""
-        return "Failed" if any(task.phase == "Failed" for task in self.tasks.values()) else "Succeeded"
+        failed = self.cancelled is not None or any(task.phase == "Failed" for task in self.tasks.values())
+        return "Failed" if failed else "Succeeded"
+
+    @property
+    def cancelled_words(self) -> str:
+        """Empty unless it was."""
+        if self.cancelled is None:
+            return ""
+        return f"cancelled by {self.cancelled.by}" if self.cancelled.by else "cancelled"
 
     @property
     def failures(self) -> str:
-        """Which steps failed, and why."""
+        """That the run was cancelled, which steps failed for other reasons, and why."""
+        words = self.cancelled_words
         failed = [task for task in self.tasks.values() if task.phase == "Failed"]
+        failed = [task for task in failed if not words or words not in task.message]
         said = [f"step {task.step}: {task.message or 'failed'}" for task in failed[:SHOWN_FAILURES]]
         more = len(failed) - SHOWN_FAILURES
-        return "; ".join(said + ([f"and {more} more"] if more > 0 else []))
+        return "; ".join(([words] if words else []) + said + ([f"and {more} more"] if more > 0 else []))
 
 
 def status_of(
@@ -63,7 +75,7 @@ def status_of(
         "conditions": set_conditions(
             before.conditions,
             _conditions(checked, run, phase),
-            passing=("SpecValid", "FieldsIgnored", "StepsRunning", "WorkflowComplete"),
+            passing=("SpecValid", "SpecPending", "FieldsIgnored", "StepsRunning", "WorkflowComplete"),
             now=now,
             generation=workflow.generation,
         ),
@@ -75,16 +87,22 @@ def status_of(
         "run": run.number,
         "last_schedule_time": run.scheduled_for or None,
         "resumed_by": run.resumed_by or None,
+        "run_requested": run.requested or None,
+        "cancelled": run.cancelled,
         **schedule,
     }
     return GryviaWorkflowStatus.model_validate(fields)
 
 
-def _conditions(checked: Checked, run: Run, phase: str) -> Iterator[Said]:
+def validity(checked: Checked) -> Iterator[Said]:
     if checked.problems:
         yield "DAGValid", "False", "Invalid", checked.problems
     else:
         yield "DAGValid", "True", "Valid", "The graph of steps can be run."
+
+
+def _conditions(checked: Checked, run: Run, phase: str) -> Iterator[Said]:
+    yield from validity(checked)
     if checked.ignored:
         yield "FieldsIgnored", "True", "WithoutEffect", "; ".join(checked.ignored)[:2000]
     if phase == "Running":

@@ -135,6 +135,13 @@ class Approval(Model):
     comment: str | None = Field(None, description="Why, if they said so.")
 
 
+class Cancellation(Model):
+    """A run that was cancelled."""
+
+    by: str | None = Field(None, description="Who did it, as they said.")
+    at: Time = Field(description="When.")
+
+
 class ItemStatus(Model):
     """One item of a step with withItems."""
 
@@ -183,7 +190,12 @@ class GryviaWorkflowStatus(Status):
         None,
         description="Value of the annotation gryvia.io/retry-failed that was acted on, or stood there at the start.",
     )
-    run: Int32 | None = Field(None, description="Number of the run; 0 without a schedule.")
+    run_requested: str | None = Field(
+        None,
+        description="Value of the annotation gryvia.io/run-requested that was acted on, or stood there at the start.",
+    )
+    cancelled: Cancellation | None = Field(None, description="That this run was cancelled.")
+    run: Int32 | None = Field(None, description="Number of the run; the first is 1, without a schedule 0.")
     last_schedule_time: Time | None = Field(None, description="Scheduled time of this run.")
     next_schedule_time: Time | None = Field(None, description="When the next run is due.")
     missed_runs: Int32 | None = Field(None, description="Scheduled times that were missed and not made up for.")
@@ -236,13 +248,14 @@ spec:
             ("StepsRunning", "StepsActive while a step runs."),
             ("WorkflowComplete", "The run has ended; the reason is the phase."),
             ("FieldsIgnored", "True names the fields that have no effect in this combination."),
+            ("SpecPending", "The spec was changed after a run without a schedule ended; how to run it."),
         ),
         children=(
             ("GryviaAIJob `<workflow>-<step>[-n<run>][-r<attempt>]`", "A job step."),
             ("Pod of the same name", "A script step."),
             ("GryviaModelRegistry", "A register step; not owned, it outlives the workflow."),
             ("ConfigMap `<workflow>-<step>-outputs[-n<run>]`", "Outputs that are too long for the status."),
-            ("ConfigMap `<workflow>-run-n<run>`", "The status of an earlier scheduled run; the last ten are kept."),
+            ("ConfigMap `<workflow>-run-n<run>`", "The status of an earlier run; the last ten are kept."),
         ),
         labels=(
             ("workflow", "Name of the workflow."),
@@ -253,6 +266,8 @@ spec:
         annotations=(
             ("approval-<step>", 'Answer to an approval step: {"decision": "Approved", "by": "ann", "comment": "..."}.'),
             ("retry-failed", "Resume a failed run from its failed steps; any new value."),
+            ("cancel", 'Cancel the run that is under way: true, or {"by": "ann"}. Taken off once acted on.'),
+            ("run-requested", "Run once more, at once or right after the run that is under way; any new value."),
             ("source-model", "Model that a model watch found."),
             ("source-revision", "Its revision."),
         ),
