@@ -308,9 +308,113 @@ def test_a_schedule_is_suspended_and_resumed(bench: Any, put: Any) -> None:
     assert "has no schedule and runs once" in bench.gryvia("workflows", "suspend", put(), code=1)
 
 
-@pytest.mark.parametrize("verb", ["get", "graph", "retry", "approve", "reject", "suspend", "resume"])
+@pytest.mark.parametrize("verb", ["get", "graph", "run", "stop", "retry", "approve", "reject", "suspend", "resume"])
 def test_a_workflow_that_is_not_there_is_one_sentence(bench: Any, verb: str) -> None:
     said = bench.gryvia("workflows", verb, "nowhere", code=1)
     assert said == (
         "gryvia: workflow nowhere not found in namespace default; `gryvia list workflows -A` shows those there are\n"
     )
+
+
+def annotations(bench: Any, name: str) -> dict[str, str]:
+    return bench.get("GryviaWorkflow", name)["metadata"].get("annotations") or {}
+
+
+INVALID = [
+    {
+        "type": "DAGValid",
+        "status": "False",
+        "reason": "Invalid",
+        "message": "dependsOn: there is no step b",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+]
+
+
+def test_a_run_is_stopped_in_the_name_the_server_knows(bench: Any, put: Any) -> None:
+    name = put(step("train", "Running"))
+    assert bench.gryvia("workflows", "stop", name) == f"workflow {name}: stopping\n"
+    assert json.loads(annotations(bench, name)["gryvia.io/cancel"]) == {"by": "admin"}
+
+
+def test_stop_waits_for_the_end_of_a_run_and_is_not_repeated(bench: Any, put: Any) -> None:
+    name = put(step("train", "Running"))
+    with bench.running("workflows", "stop", name, "--wait") as program:
+        assert program.stdout.readline() == f"workflow {name}: stopping\n"
+        bench.patch("GryviaWorkflow", name, {"metadata": {"annotations": {"gryvia.io/cancel": None}}})
+        cancelled = {"by": "admin", "at": "2026-01-01T00:00:00Z"}
+        state = {"message": "cancelled by admin", "cancelled": cancelled, "stepStatuses": [FAILED]}
+        bench.status("GryviaWorkflow", name, {"phase": "Running", **state})
+        bench.gryvia("workflows", "stop", name)
+        assert annotations(bench, name) == {}
+        bench.status("GryviaWorkflow", name, {"phase": "Failed", **state})
+        assert program.stdout.read().splitlines()[-1] == f"{name}: Failed, 1 of 4 steps: cancelled by admin"
+        assert program.wait(20) == 0
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed", "Scheduled"])
+def test_where_no_run_is_under_way_there_is_none_to_stop(bench: Any, put: Any, phase: str) -> None:
+    name = put(TRAINED, phase=phase)
+    assert f"is {phase}; there is no run to stop" in bench.gryvia("workflows", "stop", name, code=1)
+    assert annotations(bench, name) == {}
+    # One that is about to begin is.
+    bench.gryvia("workflows", "run", name)
+    bench.gryvia("workflows", "stop", name)
+    assert set(annotations(bench, name)) == {"gryvia.io/run-requested", "gryvia.io/cancel"}
+    # And who asks for a run after that means it.
+    bench.gryvia("workflows", "run", name)
+    assert set(annotations(bench, name)) == {"gryvia.io/run-requested"}
+
+
+def test_a_run_is_asked_for(bench: Any, put: Any) -> None:
+    name = put(TRAINED, phase="Succeeded")
+    assert bench.gryvia("workflows", "run", name) == f"workflow {name}: run asked for\n"
+    first = annotations(bench, name)["gryvia.io/run-requested"]
+    bench.gryvia("workflows", "run", name)
+    assert annotations(bench, name)["gryvia.io/run-requested"] != first
+    under_way = put(TRAINED, startTime="2026-01-01T00:00:00Z")
+    assert "begins when the one that is under way has ended" in bench.gryvia("workflows", "run", under_way)
+
+
+def test_run_waits_for_the_run_that_was_asked_for_and_not_for_an_earlier_one(bench: Any, put: Any) -> None:
+    name = put(TRAINED, phase="Succeeded", runRequested="earlier")
+    with bench.running("workflows", "run", name, "--wait") as program:
+        assert program.stdout.readline() == f"workflow {name}: run asked for\n"
+        bench.status("GryviaWorkflow", name, {"phase": "Running", "stepStatuses": [step("train", "Running")]})
+        assert program.stdout.readline().endswith("train: Running\n")
+        wanted = annotations(bench, name)["gryvia.io/run-requested"]
+        bench.status("GryviaWorkflow", name, {"phase": "Failed", "runRequested": wanted, "stepStatuses": [FAILED]})
+        assert program.stdout.read().splitlines()[-1].startswith(f"{name}: Failed")
+        assert program.wait(20) == 1
+
+
+def test_a_spec_that_cannot_run_is_refused_at_once(bench: Any, put: Any) -> None:
+    name = put(TRAINED, phase="Succeeded", conditions=INVALID)
+    said = bench.gryvia("workflows", "run", name, code=1)
+    assert "cannot run, its spec is wrong: dependsOn: there is no step b; mend and apply it" in said
+    # Mended, and not judged anew yet.
+    bench.status("GryviaWorkflow", name, {"observedGeneration": 0})
+    bench.gryvia("workflows", "run", name)
+
+
+def test_the_list_says_whose_answer_is_waited_for_and_what_an_edit_waits_for(bench: Any, put: Any) -> None:
+    asked = step("ask", "Running", message="waits for an approval by anyone")
+    pending = {**INVALID[0], "type": "SpecPending", "status": "True", "message": "the spec was changed"}
+    one = put(TRAINED, asked, step("also", "Running"))
+    other = put(TRAINED, phase="Succeeded", conditions=[pending])
+    rows = {line.split()[0]: line for line in bench.gryvia("workflows", "list").splitlines()}
+    assert rows[one].endswith("waiting for approval: step ask, also")
+    assert rows[other].endswith("the spec was changed")
+
+
+def test_an_answer_is_shown_once(bench: Any, put: Any) -> None:
+    answered = {"decision": "Approved", "by": "ann", "at": "2026-01-01T00:00:00Z", "comment": "fine"}
+    name = put(TRAINED, step("ask", "Succeeded", approval=answered, message="approved by ann: fine"))
+    assert bench.gryvia("workflows", "get", name).lower().count("approved") == 1
+
+
+def test_a_cancelled_run_of_a_schedule_has_not_succeeded(bench: Any, put: Any) -> None:
+    cancelled = {"at": "2026-01-01T00:00:00Z"}
+    name = put(TRAINED, phase="Scheduled", more='schedule: "0 3 * * *"', cancelled=cancelled, startTime=cancelled["at"])
+    assert bench.gryvia("workflows", "runs", name).splitlines()[1].split()[1] == "Failed"
+    bench.gryvia("workflows", "retry", name)

@@ -1,4 +1,4 @@
-"""Which approval step of a run a person means, and whether it waits for them."""
+"""What a person has asked of a workflow's runs; which approval step they mean, and whether it waits for them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,20 @@ from gryvia_common.kube.objects import Json, annotations_of, metadata
 from gryvia_common.kube.resources import GROUP
 
 RETRY = f"{GROUP}/retry-failed"
+RUN = f"{GROUP}/run-requested"
+CANCEL = f"{GROUP}/cancel"
+
+
+def asked_for(obj: Json) -> bool:
+    """Whether a run, or its going on, is asked for and the service has not acted on it yet."""
+    annotations, state = annotations_of(obj), obj.get("status") or {}
+    acted = ((RETRY, "resumedBy"), (RUN, "runRequested"))
+    return any(annotations.get(key) not in (None, state.get(field)) for key, field in acted)
 
 
 def asks(obj: Json, step: str | None) -> bool:
-    """Whether somebody is asked, or nobody will be: the run has ended, and is not about to be resumed."""
-    resuming = annotations_of(obj).get(RETRY) not in (None, (obj.get("status") or {}).get("resumedBy"))
-    return (has_ended(obj) and not resuming) or any(step in (None, one.name) for one in waiting_approvals(obj))
+    """Whether somebody is asked, or nobody will be: the run has ended, and none is about to begin or to go on."""
+    return (has_ended(obj) and not asked_for(obj)) or any(step in (None, one.name) for one in waiting_approvals(obj))
 
 
 def to_answer(obj: Json, step: str | None) -> StepView:

@@ -1,4 +1,4 @@
-"""The runs of a scheduled workflow: the one that the status is about, and the earlier ones that the service keeps."""
+"""The runs of a workflow: the one that the status is about, and the earlier ones that the service keeps."""
 
 from __future__ import annotations
 

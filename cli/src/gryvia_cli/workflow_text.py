@@ -34,8 +34,16 @@ def workflow_row(obj: Json, now: datetime) -> list[str]:
         until(state.get("nextScheduleTime"), now),
         elapsed(state, now),
         age(metadata(obj).get("creationTimestamp") or "", now),
-        str(state.get("message") or ""),
+        message_of(obj),
     ]
+
+
+def message_of(obj: Json) -> str:
+    """What the service says of the run, whom it waits for, and what an edit of the spec waits for."""
+    state, steps = obj.get("status") or {}, waiting_approvals(obj)
+    asking = f"waiting for approval: step {', '.join(step.name for step in steps)}" if steps else ""
+    conditions = {one.get("type"): str(one.get("message")) for one in state.get("conditions") or []}
+    return "; ".join(one for one in (str(state.get("message") or ""), asking, conditions.get("SpecPending", "")) if one)
 
 
 def run_row(obj: Json, now: datetime) -> list[str]:
@@ -65,7 +73,9 @@ def run_succeeded(state: Mapping[str, Any]) -> bool:
     """Of a run that has ended, also between the runs of a schedule."""
     phase = state.get("phase")
     if phase == "Scheduled":
-        return not any(step.get("phase") == "Failed" for step in state.get("stepStatuses") or [])
+        return not state.get("cancelled") and not any(
+            step.get("phase") == "Failed" for step in state.get("stepStatuses") or []
+        )
     return phase == "Succeeded"
 
 

@@ -1,4 +1,5 @@
-"""`gryvia workflows`: what a pipeline does, its graph, and a person's part in it: retry, approve, suspend."""
+"""`gryvia workflows`: what a pipeline does, its graph, and a person's part in it: approve, suspend; run, stop and retry are in
+workflow_asking.py."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ import typer
 
 from gryvia_cli.approval import Decision, annotation_of, answer, approver, may_answer
 from gryvia_cli.commands.read import show_list
+from gryvia_cli.commands.workflow_asking import WaitOption, WorkflowName, retry, run, stop
 from gryvia_cli.editing import edit, read
 from gryvia_cli.manifests import read_manifests
 from gryvia_cli.options import AllNamespaces, Output
@@ -19,42 +21,30 @@ from gryvia_cli.output import console, print_table, print_value, say
 from gryvia_cli.pipeline import StepView
 from gryvia_cli.session import Session
 from gryvia_cli.verb import CLUSTER, NAMESPACE, OUTPUT, verb
-from gryvia_cli.workflow_approval import RETRY, asks, to_answer
+from gryvia_cli.workflow_approval import asks, to_answer
 from gryvia_cli.workflow_graph import dot, drawn, mermaid
 from gryvia_cli.workflow_runs import all_runs, with_run
 from gryvia_cli.workflow_text import (
     RUN_HEADERS,
     STEP_HEADERS,
-    changes,
-    has_ended,
     headline,
     output_lines,
-    phase_of,
     run_row,
     run_succeeded,
     step_rows,
     steps_of,
 )
+from gryvia_cli.workflow_watch import POLL_SECONDS, until_ended
 from gryvia_common.errors import Terminal
 from gryvia_common.kinds.workflow import WORKFLOW
-from gryvia_common.kube.client import Kube
-from gryvia_common.kube.objects import Json, annotations_of, metadata
-
-POLL_SECONDS = 0.5
+from gryvia_common.kube.objects import Json, metadata
 
 workflows = typer.Typer(
-    name="workflows", help="Pipelines: their runs, their graph, retries and approvals.", no_args_is_help=True
+    name="workflows", help="Pipelines: their runs, their graph, run, stop, retry, approvals.", no_args_is_help=True
 )
 
-WorkflowName = Annotated[str, typer.Argument(help="Name of the workflow.")]
-WaitOption = Annotated[
-    bool,
-    typer.Option(
-        "--wait", "--watch", "-w", help="Print each change until the run has ended; exit code 1 unless it succeeds."
-    ),
-]
 RunOption = Annotated[
-    int | None, typer.Option("--run", min=0, help="An earlier run of a schedule; `gryvia workflows runs` lists them.")
+    int | None, typer.Option("--run", min=0, help="An earlier run; `gryvia workflows runs` lists them.")
 ]
 CommentOption = Annotated[str, typer.Option("--comment", help="Why; it is kept with the answer.")]
 
@@ -82,7 +72,7 @@ async def get_workflow(session: Session, name: WorkflowName, run: RunOption = No
         raise Terminal("--wait is for the current run; leave out --run", reason="Usage")
     async with session.kube() as kube:
         if wait:
-            obj = await _until_ended(kube, session, name)
+            obj = await until_ended(kube, session, name)
         else:
             obj = await with_run(kube, session.place, name, run)
     metadata(obj).pop("managedFields", None)
@@ -95,7 +85,7 @@ async def get_workflow(session: Session, name: WorkflowName, run: RunOption = No
 
 @verb(CLUSTER, NAMESPACE, OUTPUT)
 async def runs(session: Session, name: WorkflowName) -> int:
-    """List the runs of a scheduled workflow that are kept, newest first."""
+    """List the runs of a workflow that are kept, newest first."""
     async with session.kube() as kube:
         found = await all_runs(kube, session.place, name)
     if session.output in (Output.JSON, Output.YAML):
@@ -129,35 +119,6 @@ async def graph(
     for obj in found:
         _draw(session, metadata(obj)["name"], steps_of(obj), form)
     return 0
-
-
-@verb(CLUSTER, NAMESPACE)
-async def retry(session: Session, name: WorkflowName, wait: WaitOption = False) -> int:
-    """Resume a failed run from its failed steps; what succeeded stays as it is."""
-
-    def change(obj: Json) -> Json:
-        state = obj.get("status") or {}
-        if not has_ended(obj) or run_succeeded(state):
-            raise Terminal(
-                f"workflow {name} is {phase_of(obj)} and has nothing to retry; only a run that failed is resumed",
-                reason="NotFailed",
-            )
-        if _invalid(obj):
-            raise Terminal(
-                f"workflow {name} never ran, its spec is wrong: {state.get('message')}; mend and apply it",
-                reason="Invalid",
-            )
-        return {"metadata": {"annotations": {RETRY: f"cli at {datetime.now(UTC).isoformat()}"}}}
-
-    async with session.kube() as kube:
-        before = await edit(kube, WORKFLOW, session.place, name, change)
-        failed = [step.name for step in steps_of(before) if step.phase == "Failed"]
-        print(f"workflow {name}: retrying {', '.join(failed) or 'the run'}", flush=True)
-        if not wait:
-            return 0
-        obj = await _until_ended(kube, session, name, resumed=before)
-        print(headline(obj, datetime.now(UTC)))
-    return 0 if run_succeeded(obj.get("status") or {}) else 1
 
 
 @verb(CLUSTER, NAMESPACE)
@@ -224,7 +185,7 @@ async def _suspend(session: Session, name: str, *, suspended: bool) -> int:
         spec = obj.get("spec") or {}
         if not spec.get("schedule"):
             raise Terminal(
-                f"workflow {name} has no schedule and runs once; to stop it, delete it (`gryvia delete workflow {name}`)",
+                f"workflow {name} has no schedule and runs once; to stop the run, `gryvia workflows stop {name}`",
                 reason="NoSchedule",
             )
         return None if bool(spec.get("suspend")) == suspended else {"spec": {"suspend": suspended}}
@@ -233,29 +194,6 @@ async def _suspend(session: Session, name: str, *, suspended: bool) -> int:
         await edit(kube, WORKFLOW, session.place, name, change)
     print(f"workflow {name} {'suspended' if suspended else 'resumed'}")
     return 0
-
-
-async def _until_ended(kube: Kube, session: Session, name: str, resumed: Json | None = None) -> Json:
-    """The object once no run is under way; what happens on standard output, unless that is for a program. `resumed`: as it was
-    when its run had ended and was asked to go on; that end is not meant."""
-    quiet = session.output in (Output.JSON, Output.YAML)
-    known = steps_of(resumed) if resumed else []
-    wanted = annotations_of(resumed)[RETRY] if resumed else None
-    while True:
-        obj = await read(kube, WORKFLOW, session.place, name)
-        steps = steps_of(obj)
-        if not quiet:
-            for line in changes(known, steps):
-                print(f"{datetime.now():%H:%M:%S}  {line}", flush=True)
-        known = steps
-        if has_ended(obj) and wanted in (None, obj["status"].get("resumedBy")):
-            return obj
-        await asyncio.sleep(POLL_SECONDS)
-
-
-def _invalid(obj: Json) -> bool:
-    conditions = (obj.get("status") or {}).get("conditions") or []
-    return any(one.get("type") == "DAGValid" and one.get("status") == "False" for one in conditions)
 
 
 def _of_file(file: Path) -> list[Json]:
@@ -292,6 +230,8 @@ workflows.command("list")(list_workflows)
 workflows.command("get")(get_workflow)
 workflows.command()(runs)
 workflows.command()(graph)
+workflows.command()(run)
+workflows.command()(stop)
 workflows.command()(retry)
 workflows.command()(approve)
 workflows.command()(reject)
