@@ -7,6 +7,7 @@ event's id, so JetStream drops a repeat.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,6 +26,7 @@ _PREFIX = "ce-"
 _MEDIA_TYPE = "application/json"
 # The binding leaves printable ASCII as it is, but for the blank, the double quote and the percent sign itself.
 _AS_IS = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in '"%')
+_PLAIN = re.compile(f"[{re.escape(_AS_IS)}]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,4 +106,4 @@ def received_event(subject: str, headers: Mapping[str, str], body: bytes, sequen
 
 def _encode(value: object) -> str:
     text = value.isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else str(value)
-    return quote(text, safe=_AS_IS)
+    return text if _PLAIN.fullmatch(text) else quote(text, safe=_AS_IS)

@@ -17,14 +17,16 @@ is refused, the child is read, and the next pass decides on what is so.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import orjson
 
 from gryvia_common.bus.connection import Bus
+from gryvia_common.bus.events import DomainEvent
 from gryvia_common.clock import Clock
 from gryvia_common.errors import Conflict, Gone, Terminal
 from gryvia_common.kube.children import is_controlled_by
@@ -87,8 +89,7 @@ class Executor:
     ) -> bool:
         """Make it so; whether anything was changed (then the object deserves another pass at once). `world`: what the plan
         was decided on."""
-        for event in plan.emit:
-            await self._bus.emit(event, source=self._manager, at=self._clock.now())
+        await self._emit(plan.emit)
         changed = False
         for delete in plan.delete:
             seen = world.child(delete.resource, delete.name)
@@ -115,6 +116,15 @@ class Executor:
         if plan.status is not None:
             changed |= await self._patch_status(resource, raw, plan.status.wire(), status_keys, memory)
         return changed
+
+    async def _emit(self, events: Sequence[DomainEvent]) -> None:
+        """All sent in their order before the first is answered, which costs one wait for the bus and not one each; each is
+        stored, or the pass fails and sends them again."""
+        at = self._clock.now()
+        sent = [self._bus.emit(event, source=self._manager, at=at) for event in events]
+        for outcome in await asyncio.gather(*sent, return_exceptions=True):
+            if outcome is not None:
+                raise outcome
 
     async def _delete(self, delete: Delete, memory: Memory, version: str) -> bool:
         """`version`: of the child as the plan saw it; empty when it is none of the object's children."""
