@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import sysconfig
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,21 @@ class Terminal:
         done = subprocess.run(command, input="---".join(manifests), text=True, capture_output=True, check=False)
         assert done.returncode == 0, done.stderr
 
+    def jobs(self, workflow: str) -> list[str]:
+        names = [one["metadata"]["name"] for one in self.json("list", "jobs")]
+        return [name for name in names if name.startswith(f"{workflow}-")]
+
+    def running(self, *arguments: str) -> subprocess.Popen[str]:
+        """The command as a process, to read from while it goes on."""
+        command = [sys.executable, "-m", "gryvia_cli", "--kubeconfig", str(self.kubeconfig), *arguments]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+    def until(self, holds: Callable[[], bool], seconds: float = 30) -> None:
+        deadline = time.monotonic() + seconds
+        while not holds():
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
 
 @pytest.fixture(scope="module")
 def up(tmp_path_factory: pytest.TempPathFactory, start_up: Any) -> Iterator[Terminal]:
@@ -123,6 +139,74 @@ def test_a_failed_item_is_told_and_only_it_is_run_again(up: Terminal, tmp_path: 
     }
     assert {index for index in before if before[index] != after[index]} == {1}
     assert "is Succeeded and has nothing to retry" in up.gryvia("workflows", "retry", "flaky", code=1)
+
+
+SLOW = """
+apiVersion: gryvia.io/v1alpha1
+kind: GryviaWorkflow
+metadata: {name: slow}
+spec:
+  parameters: {SECONDS: "600"}
+  steps:
+    - name: quick
+      script: {image: "python:3.11-slim", command: [python, -c, "print('quick is done')"]}
+    - name: train
+      dependsOn: [quick]
+      jobTemplate:
+        type: training
+        gpus: 0
+        image: python:3.11-slim
+        command: [python, -uc, "import os, time; print('training'); time.sleep(int(os.environ['SECONDS'])); print('trained')"]
+    - name: work
+      dependsOn: [quick]
+      withItems: [a, b]
+      script:
+        image: python:3.11-slim
+        command: [python, -uc, "import time; print('on {{item}}'); time.sleep({{parameters.SECONDS}})"]
+    - name: after
+      dependsOn: [train, work]
+      script: {image: "python:3.11-slim", command: [python, -c, "print('after')"]}
+    - name: clean
+      finally: true
+      script: {image: "python:3.11-slim", command: [python, -c, "print('cleaned')"]}
+"""
+
+
+def test_a_run_is_stopped_edited_and_run_again(up: Terminal) -> None:
+    """What runs ends at once, finally steps run; the edit alone does nothing, the request runs it; logs of all steps."""
+    up.apply(SLOW)
+    with up.running("workflows", "logs", "slow", "-f") as program:
+        seen = {program.stdout.readline().strip() for _ in range(4)}
+        assert seen == {"quick | quick is done", "train | training", "work[0] | on a", "work[1] | on b"}
+        said = up.gryvia("workflows", "stop", "slow", "--wait")
+        assert said.splitlines()[0] == "workflow slow: stopping; clean still to run"
+        assert said.splitlines()[-1].endswith(": cancelled by admin")
+        assert program.stdout.read() == "clean | cleaned\n"
+        assert program.wait(20) == 0
+    stopped = up.json("workflows", "get", "slow")
+    ends = {"quick": "Succeeded", "train": "Failed", "work": "Failed", "after": "Skipped", "clean": "Succeeded"}
+    assert (stopped["status"]["phase"], phases(stopped)) == ("Failed", ends)
+    assert up.jobs("slow") == []
+    assert "there is no run to stop" in up.gryvia("workflows", "stop", "slow", code=1)
+    up.apply(SLOW.replace('"600"', '"0"'))
+    up.until(lambda: "`gryvia workflows run slow` runs it" in up.gryvia("workflows", "list"))
+    said = up.gryvia("workflows", "run", "slow", "--wait")
+    assert said.splitlines()[0] == "workflow slow: run asked for"
+    assert said.splitlines()[-1].startswith("slow: Succeeded, 5 of 5 steps, run 1")
+    assert up.jobs("slow") == ["slow-train-n1"]
+    assert [run["phase"] for run in up.json("workflows", "runs", "slow")] == ["Succeeded", "Failed"]
+    assert up.gryvia("workflows", "logs", "slow").splitlines() == [
+        "quick | quick is done",
+        "train | training",
+        "train | trained",
+        "work[0] | on a",
+        "work[1] | on b",
+        "after | after",
+        "clean | cleaned",
+    ]
+    assert up.gryvia("workflows", "logs", "slow", "after") == "after | after\n"
+    assert "clean | cleaned" in up.gryvia("workflows", "logs", "slow", "--run", "0")
+    assert "has no step aftr; its steps: quick, train" in up.gryvia("workflows", "logs", "slow", "aftr", code=1)
 
 
 def test_a_graph_that_cannot_run_says_what_to_change(up: Terminal) -> None:

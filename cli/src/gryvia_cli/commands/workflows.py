@@ -14,6 +14,7 @@ import typer
 from gryvia_cli.approval import Decision, annotation_of, answer, approver, may_answer
 from gryvia_cli.commands.read import show_list
 from gryvia_cli.commands.workflow_asking import WaitOption, WorkflowName, retry, run, stop
+from gryvia_cli.commands.workflow_logs import logs
 from gryvia_cli.editing import edit, read
 from gryvia_cli.manifests import read_manifests
 from gryvia_cli.options import AllNamespaces, Output
@@ -40,7 +41,9 @@ from gryvia_common.kinds.workflow import WORKFLOW
 from gryvia_common.kube.objects import Json, metadata
 
 workflows = typer.Typer(
-    name="workflows", help="Pipelines: their runs, their graph, run, stop, retry, approvals.", no_args_is_help=True
+    name="workflows",
+    help="Pipelines: their runs, their graph and logs, run, stop, retry, approvals.",
+    no_args_is_help=True,
 )
 
 RunOption = Annotated[
@@ -230,6 +233,7 @@ workflows.command("list")(list_workflows)
 workflows.command("get")(get_workflow)
 workflows.command()(runs)
 workflows.command()(graph)
+workflows.command()(logs)
 workflows.command()(run)
 workflows.command()(stop)
 workflows.command()(retry)
