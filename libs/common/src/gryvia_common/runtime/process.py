@@ -8,6 +8,7 @@ that cannot work) is one sentence on standard error and exit code 2.
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -30,6 +31,9 @@ from gryvia_common.runtime.metrics import SharedMetrics, gauge
 from gryvia_common.runtime.parsing import describe
 from gryvia_common.runtime.settings import ProcessSettings
 from gryvia_common.tasks import end_task
+
+NEW_OBJECTS = 10_000
+"""So many more objects than were freed make the garbage collector look at the young ones."""
 
 Settings = TypeVar("Settings", bound=ProcessSettings)
 Body = Callable[[Settings, Clock], Awaitable[None]]
@@ -90,11 +94,20 @@ def main(name: str, settings_type: type[Settings], body: Body[Settings]) -> None
     except ValidationError as error:
         sys.exit(f"{name}: {describe(error, 'settings')}")
     configure_logs(level=settings.log_level, format=settings.log_format)
+    _spare_the_collector()
     try:
         asyncio.run(_until_signalled(body(settings, SystemClock())))
     except Terminal as error:
         print(f"{name}: {error}", file=sys.stderr)
         sys.exit(2)
+
+
+def _spare_the_collector() -> None:
+    """A pass makes thousands of objects that die with their last reference; to look for cycles among every 700 of them, and among
+    all that the imports made, takes a tenth of a busy service's time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(NEW_OBJECTS)
 
 
 async def _until_signalled(body: Awaitable[None]) -> None:
