@@ -17,7 +17,7 @@ import orjson
 
 from gryvia_common.kinds.aijob import AI_JOB
 from gryvia_common.kube.client import Kube
-from gryvia_common.kube.objects import Json, metadata
+from gryvia_common.kube.objects import Json, metadata, version_of
 from gryvia_common.kube.resources import JOBS, SERVICES, Resource
 
 CONNECTIONS = 16
@@ -80,8 +80,11 @@ class Seen:
                 await self._more.wait()
         return self.at
 
-    def take(self, line: bytes) -> None:
+    def take(self, line: bytes) -> int:
+        """The version that the watch has come to."""
         event = orjson.loads(line)
+        if event["type"] == "ERROR":
+            raise RuntimeError(f"the watch has failed: {event['object']}")
         phase = (event["object"].get("status") or {}).get("phase")
         if event["type"] == "MODIFIED" and phase in self.phases:
             name = metadata(event["object"])["name"]
@@ -89,6 +92,7 @@ class Seen:
                 self.jobs[name] = phase
                 self.at = time.perf_counter()
                 self._more.set()
+        return version_of(event["object"])
 
 
 @asynccontextmanager
@@ -103,10 +107,12 @@ async def watching(kube: Kube, *phases: str, resource: Resource = AI_JOB.resourc
 
 
 async def _watch(kube: Kube, resource: Resource, version: int, seen: Seen) -> None:
-    async with contextlib.aclosing(kube.watch(resource, version, timeout_seconds=3600, idle=600.0)) as lines_in:
-        async for lines in lines_in:
-            for line in lines:
-                seen.take(line)
+    """The server ends a watch when it likes, one of a type that it has just learnt above all: then it is taken up again."""
+    while True:
+        async with contextlib.aclosing(kube.watch(resource, version, timeout_seconds=3600, idle=600.0)) as lines_in:
+            async for lines in lines_in:
+                for line in lines:
+                    version = seen.take(line)
 
 
 async def bare_writer(kube: Kube, names: Iterable[str]) -> None:
