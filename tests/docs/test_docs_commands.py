@@ -41,6 +41,7 @@ ELSEWHERE = {
     r"python -m gryvia_devcluster": "tests/devcluster runs it as a process",
     r"(helm|docker) ": "for a real cluster",
     r"python -m tools.realcluster": "needs the programs of make kube-tools; tests/conformance and tests/kube start it",
+    r"python -m bench\.": "takes many minutes; tests/cli runs bench by its entry",
     r"GRYVIA_RECORD=": "rewrites the recordings of a real API server, for minutes",
 }
 LASTING = re.compile(r" -w\b|gryvia events (?!.*--limit)")
@@ -115,7 +116,7 @@ def test_there_are_commands_to_run_and_no_exception_without_use() -> None:
 )
 def test_the_command_works_as_it_stands(clone: tuple[Path, dict[str, str]], command: Command) -> None:
     folder, environment = clone
-    line = re.sub(r"^make ", "make -n ", command.line)
+    line = re.sub(r"^((?:\w+=\S+ )*)make ", r"\1make -n ", command.line)
     if not LASTING.search(line):
         result = subprocess.run(
             line, shell=True, cwd=folder, env=environment, capture_output=True, text=True, timeout=90, check=False
