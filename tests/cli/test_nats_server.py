@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import socket
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import nats
+import nats.errors
 import pytest
+import structlog
 
 from gryvia_cli.nats_server import NatsServer, external_url
 from gryvia_common.errors import Terminal
@@ -139,3 +144,64 @@ async def test_without_keeping_a_start_forgets_what_streams_held(tmp_path: Path)
 async def test_ctrl_c_in_the_terminal_does_not_reach_it(own_nats: NatsServer) -> None:
     assert own_nats.pid is not None
     assert os.getpgid(own_nats.pid) != os.getpgid(0)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own in memory."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=8M", "tmpfs", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"a file system of its own takes root: {done.stderr.strip()}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def fill(path: Path) -> None:
+    """Not a byte is left."""
+    with path.open("wb", buffering=0) as file:
+        for size in (1 << 16, 1 << 10, 1):
+            with contextlib.suppress(OSError):
+                while True:
+                    file.write(bytes(size))
+
+
+async def stored(client: nats.NATS, data: bytes) -> bool:
+    try:
+        await client.jetstream().publish("s", data, timeout=0.5)
+    except (nats.errors.Error, TimeoutError):
+        return False
+    return True
+
+
+async def test_a_server_whose_disk_was_full_stores_again_once_there_is_room(small_disk: Path) -> None:
+    """It would not by itself; while there is no room it is left alone, and the messages it had are kept."""
+    with structlog.testing.capture_logs() as logs:
+        server = NatsServer(small_disk / "nats")
+        await server.start()
+        client = await nats.connect(server.url, reconnect_time_wait=0.05, max_reconnect_attempts=-1, error_cb=_quiet)
+        await client.jetstream().add_stream(name="S", subjects=["s"])
+        assert await stored(client, b"before")
+        fill(small_disk / "filler")
+        async with asyncio.timeout(30):
+            while await stored(client, bytes(1000)):
+                """What the server had reserved is used up first."""
+            while not [one for one in logs if one["event"] == "nats_cannot_write"]:
+                await asyncio.sleep(0.05)
+            assert not await stored(client, b"during")
+            assert server.restarts == 0
+            (small_disk / "filler").unlink()
+            while not await stored(client, b"after"):
+                await asyncio.sleep(0.05)
+            while server.restarts == 0:
+                await asyncio.sleep(0.01)
+        assert (await client.jetstream().get_msg("S", 1)).data == b"before"
+        assert (await client.jetstream().get_last_msg("S", "s")).data == b"after"
+        await client.close()
+        await server.stop()
+    said = [one["event"] for one in logs if one["log_level"] != "info"]
+    assert said == ["nats_cannot_write", "nats_restarted_to_write_again", "nats_server_ended"]

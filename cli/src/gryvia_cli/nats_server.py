@@ -3,6 +3,10 @@
 Invariant: it listens on 127.0.0.1 and nowhere else, and `start` returns only once a client can use JetStream. The
 port is kept over restarts, so that clients find it again by themselves. With GRYVIA_NATS_URL set nobody makes one of
 these.
+
+A server (2.15) whose disk was full stores nothing until it is restarted, even with room again. Its log says so at every try, so it
+is read as it grows (rejected: /healthz, which needs a port that anybody on this machine could read), and a supervised server
+is restarted as soon as there is room.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import shutil
 import signal
 import socket
@@ -28,6 +33,12 @@ _STABLE_SECONDS = 30.0
 _RESTART_SECONDS = (0.2, 10.0)
 _POLL_SECONDS = 0.02
 _DAMAGE = b"checksums do not match"
+_REFUSES = re.compile(
+    rb"critical write error|failed to store a msg.*(no space left|quota exceeded|too large|input/output error)", re.I
+)
+_LOOK_SECONDS = 1.0
+_ROOM = 256 << 20
+"""Bytes that must be free before a server that could not write is tried again; a quarter of a disk that is small."""
 
 log = structlog.get_logger(__name__)
 
@@ -86,7 +97,7 @@ class NatsServer:
         if _DAMAGE in self._said_since(said):
             await self._begin_anew()
         if supervise:
-            self._keeper = asyncio.create_task(self._supervise(), name="nats-server")
+            self._keeper = asyncio.create_task(self._keep(), name="nats-server")
 
     async def _begin_anew(self) -> None:
         """A stream that the server could not read back is gone, and its file would be in the way of every start. All of it can
@@ -203,6 +214,8 @@ class NatsServer:
         return self.log_file.stat().st_size if self.log_file.exists() else 0
 
     def _said_since(self, offset: int) -> bytes:
+        if not self.log_file.exists():
+            return b""
         with self.log_file.open("rb") as file:
             file.seek(offset)
             return file.read()
@@ -210,6 +223,42 @@ class NatsServer:
     def _last_words(self) -> str:
         lines = self.log_file.read_text(errors="replace").strip().splitlines()
         return lines[-1] if lines else f"see {self.log_file}"
+
+    async def _keep(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._supervise())
+            group.create_task(self._end_when_useless())
+
+    async def _end_when_useless(self) -> None:
+        """Ends a server that refuses to store, once it could; its supervisor starts it again."""
+        while True:
+            offset, process = self._log_size(), self._process
+            while not (found := _REFUSES.search(said := self._said_since(offset))):
+                # A line may be there in half.
+                offset += said.rfind(b"\n") + 1
+                await asyncio.sleep(_LOOK_SECONDS)
+            log.error(
+                "nats_cannot_write",
+                said=found[0].decode(errors="replace"),
+                store=str(self.store),
+                restarted_when_free_mib=self._room() >> 20,
+            )
+            await self._until_room(process)
+            if process is self._process:
+                log.warning("nats_restarted_to_write_again")
+                await self._end(signal.SIGTERM)
+
+    async def _until_room(self, process: asyncio.subprocess.Process | None) -> None:
+        """Or until somebody has restarted it."""
+        while True:
+            if process is not self._process or not self.data_dir.exists():
+                return
+            if shutil.disk_usage(self.data_dir).free >= self._room():
+                return
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    def _room(self) -> int:
+        return min(_ROOM, shutil.disk_usage(self.data_dir).total // 4) if self.data_dir.exists() else _ROOM
 
     async def _supervise(self) -> None:
         first, longest = _RESTART_SECONDS

@@ -28,6 +28,8 @@ CHILD_ENDS = frozenset({"Succeeded", "Failed", "Rejected", "Cancelled"})
 def asked(workflow: Workflow, now: datetime) -> Cancellation | None:
     """As the annotation says; None without one, and for a text that is none of the two forms."""
     text = workflow.annotations.get(ANNOTATION) or ""
+    if not text:
+        return None
     if text == "true":
         return Cancellation(at=timestamp(now))
     try:
