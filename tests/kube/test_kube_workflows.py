@@ -12,7 +12,7 @@ from gryvia_common.kinds.aijob import AI_JOB
 from gryvia_common.kinds.modelregistry import MODEL_REGISTRY
 from gryvia_common.kinds.workflow import WORKFLOW
 from gryvia_common.kube.client import Kube
-from gryvia_common.kube.objects import Json, labels_of, metadata
+from gryvia_common.kube.objects import Json, annotations_of, labels_of, metadata
 from gryvia_common.kube.resources import CONFIG_MAPS, PODS, Resource
 
 from .conftest import Fates
@@ -115,3 +115,53 @@ async def test_killing_the_service_while_pods_run_repeats_and_loses_nothing(
     assert sorted(scripts) == sorted({"flow-prepare", "flow-prepare-r1", "flow-each-i0", "flow-each-i1", "flow-last"})
     assert len([name for name in runs if "train" in name]) == 1
     assert killed
+
+
+async def test_a_run_is_cancelled_and_another_asked_for(
+    kube: Kube, services: Services, namespace: str, fates: Fates
+) -> None:
+    """What runs is gone; the finally step runs; then the next run, and the first is kept."""
+
+    def choose(pod: Json, attempt: int) -> Fate:
+        slow = labels_of(pod).get("gryvia.io/run") == "0" and labels_of(pod).get("gryvia.io/step") in ("train", "each")
+        return Fate(run=600) if slow else results(pod, attempt)
+
+    async def annotate(key: str, value: str) -> None:
+        body = {"metadata": {"annotations": {f"gryvia.io/{key}": value}}}
+        await kube.patch(WORKFLOW.resource, namespace, "flow", body)
+
+    fates.choose = choose
+    spec = workflow(namespace)
+    del spec["spec"]["steps"][3]["register"]["name"]
+    await kube.create(WORKFLOW.resource, spec)
+    await until(
+        lambda: kube.list(PODS, namespace),
+        lambda pods: sum((pod.get("status") or {}).get("phase") == "Running" for pod in pods) == 3,
+    )
+    await annotate("cancel", json.dumps({"by": "ann"}))
+    flow = await ended(kube, namespace)
+    phases = {step["name"]: step["phase"] for step in flow["status"]["stepStatuses"]}
+    assert phases == {
+        "prepare": "Succeeded",
+        "train": "Failed",
+        "each": "Failed",
+        "register": "Skipped",
+        "last": "Succeeded",
+    }
+    assert (flow["status"]["phase"], flow["status"]["message"]) == ("Failed", "cancelled by ann")
+    await until(
+        # Those of the job go with it, when Kubernetes' garbage collector has heard of its kind.
+        lambda: kube.list(PODS, namespace, labels="gryvia.io/component=workflow-step,!gryvia.io/job"),
+        lambda pods: all((pod.get("status") or {}).get("phase") in ("Succeeded", "Failed") for pod in pods),
+    )
+    assert await kube.list(AI_JOB.resource, namespace) == []
+    assert "gryvia.io/cancel" not in annotations_of(await kube.get(WORKFLOW.resource, namespace, "flow"))
+    await annotate("run-requested", "1")
+    flow = await until(
+        lambda: kube.get(WORKFLOW.resource, namespace, "flow"),
+        lambda flow: flow["status"].get("run") == 1 and flow["status"]["phase"] in ("Succeeded", "Failed"),
+    )
+    assert flow["status"]["phase"] == "Succeeded", json.dumps(flow["status"], indent=1)
+    assert (await kube.get(MODEL_REGISTRY.resource, namespace, "flow-register-n1"))["spec"]["modelName"] == "m"
+    kept = json.loads((await kube.get(CONFIG_MAPS, namespace, "flow-run-n0"))["data"]["run.json"])
+    assert kept["cancelled"]["by"] == "ann"
