@@ -47,6 +47,8 @@ class Cluster:
     now: datetime = datetime(2026, 1, 1, tzinfo=UTC)
     annotations: dict[str, str] = field(default_factory=dict)
     objects: dict[Id, Json] = field(default_factory=dict)
+    unseen: set[Id] = field(default_factory=set)
+    """What the API server has and the service does not see yet."""
     refuse: Callable[[Resource, Json], Refusal | None] = lambda resource, manifest: None
     refusals: dict[Id, Refusal] = field(default_factory=dict)
     events: list[DomainEvent] = field(default_factory=list)
@@ -82,6 +84,14 @@ class Cluster:
         self.observations.clear()
 
     def plan(self) -> Plan:
+        everything = self.objects
+        self.objects = {id: obj for id, obj in everything.items() if id not in self.unseen}
+        try:
+            return self._plan()
+        finally:
+            self.objects = everything
+
+    def _plan(self) -> Plan:
         workflow = parse_object(WORKFLOW, self.raw)
         refs = set(self.controller.refs(workflow, lambda resource, _, name: self.objects.get((resource, name))))
         owned = {resource: self._children(resource) for resource in self.controller.children}

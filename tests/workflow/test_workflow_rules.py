@@ -555,6 +555,23 @@ def test_outputs_whose_place_is_gone_are_missed_with_a_sentence(workflow):
     assert cluster.steps["b"]["message"] == "the outputs of step a stood in ConfigMap wf-a-outputs, which is gone"
 
 
+def test_outputs_that_are_seen_late_are_waited_for(workflow):
+    cluster = workflow(
+        {"name": "a"},
+        {"name": "ok", "type": "approval"},
+        {"name": "b", "dependsOn": ["a", "ok"], "script": script("{{steps.a.outputs.x}}")},
+        {"name": "c", "dependsOn": ["a", "ok"], "condition": "size(steps.a.outputs.x) == 3000"},
+    )
+    cluster.finish("wf-a", {"x": "y" * 3000})
+    cluster.unseen.add((CONFIG_MAPS, "wf-a-outputs"))
+    cluster.restart()
+    cluster.answer("ok")
+    assert [cluster.phases[name] for name in "bc"] == ["Pending", "Pending"]
+    cluster.unseen.clear()
+    cluster.settle()
+    assert cluster.running == ["wf-b", "wf-c"]
+
+
 def test_outputs_that_cannot_be_kept_fail_the_attempt(workflow):
     cluster = workflow({"name": "a"})
 

@@ -103,18 +103,23 @@ class Attempt:
         return self.unseen(resource, self.child) or Progress(lost, child=self.child)
 
     def unseen(self, resource: Resource, name: str) -> Progress | None:
-        """To ask the API server for what is not seen here; None when it has said that there is none. Every type comes on a watch of
-        its own, so a replica may see that a step runs before it sees what runs, and would run it a second time."""
-        key = f"{LOOK}/{resource.plural}/{name}"
-        answer = self.world.observation(key)
-        if answer is not None and answer.value is False:
-            return None
-        return Progress(child=name, actions=(Action(LOOK, key, {"plural": resource.plural, "name": name}, LOOK_AGAIN),))
+        asked = question(self.world, resource, name)
+        return Progress(child=name, actions=(asked,)) if asked is not None else None
 
     def remove(self, resource: Resource, child: Json) -> tuple[Delete, ...]:
         if is_deleting(child):
             return ()
         return (Delete(resource, self.workflow.namespace, self.child, uid_of(child)),)
+
+
+def question(world: World, resource: Resource, name: str) -> Action | None:
+    """To ask the API server for what is not seen here; None when it has said that there is none. Every type comes on a watch of
+    its own, so a replica may see that a step runs before it sees what runs, and would run it a second time."""
+    key = f"{LOOK}/{resource.plural}/{name}"
+    answer = world.observation(key)
+    if answer is not None and answer.value is False:
+        return None
+    return Action(LOOK, key, {"plural": resource.plural, "name": name}, LOOK_AGAIN)
 
 
 def made_at(child: Json) -> str:

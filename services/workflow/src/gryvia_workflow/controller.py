@@ -29,7 +29,7 @@ from gryvia_workflow.settings import WorkflowSettings
 from gryvia_workflow.steps import approval, job, register, registry, script, webhook
 from gryvia_workflow.validation import Checked, check, step_type
 
-LOOKED_FOR = (AI_JOB.resource, PODS, MODEL_REGISTRY.resource, INFERENCE_SERVICE.resource)
+LOOKED_FOR = (AI_JOB.resource, PODS, CONFIG_MAPS, MODEL_REGISTRY.resource, INFERENCE_SERVICE.resource)
 COMPILED = 1024
 CHECKED = 512
 

@@ -20,7 +20,7 @@ from gryvia_common.kube.objects import Json, is_deleting, uid_of
 from gryvia_common.kube.resources import CONFIG_MAPS, PODS, Resource
 from gryvia_common.runtime.plan import Action, Apply, Delete, Patch
 from gryvia_common.runtime.world import World
-from gryvia_workflow.attempts import Attempt, End, Progress, after, deadline, due_at
+from gryvia_workflow.attempts import Attempt, End, Progress, after, deadline, due_at, question
 from gryvia_workflow.conditions import NoAnswer
 from gryvia_workflow.items import MOST, BadItems, items_of
 from gryvia_workflow.outputs import collected, kept
@@ -41,6 +41,10 @@ class Effects:
     patch: list[Patch] = field(default_factory=list)
     actions: list[Action] = field(default_factory=list)
     wakes: list[datetime] = field(default_factory=list)
+
+
+class NotSeen(Exception):
+    """Outputs stand in a ConfigMap that this replica does not see yet: who needs them waits."""
 
 
 class Engine:
@@ -104,7 +108,7 @@ class Engine:
         return bool(self._cancelled) and not self._checked.graph.nodes[name].last
 
     def outputs_of(self, task: Task) -> Mapping[str, str]:
-        """The whole outputs of a task that succeeded. Raises Unresolved."""
+        """The whole outputs of a task that succeeded. Raises Unresolved and NotSeen."""
         key = task.step, task.index
         if key not in self._whole:
             self._whole[key] = self._read_outputs(task)
@@ -116,6 +120,10 @@ class Engine:
         if task.outputs_in:
             config_map = self._world.child(CONFIG_MAPS, task.outputs_in)
             if config_map is None:
+                asked = question(self._world, CONFIG_MAPS, task.outputs_in)
+                if asked is not None:
+                    self.effects.actions.append(asked)
+                    raise NotSeen
                 raise Unresolved(
                     f"the outputs of step {task.title} stood in ConfigMap {task.outputs_in}, which is gone"
                 )
@@ -157,6 +165,8 @@ class Engine:
             if step.with_items is None:
                 return True
             return self._laid_out(step, task)
+        except NotSeen:
+            return False
         except (NoAnswer, Unresolved) as error:
             said = f'condition "{cut(step.condition or "", 90)}": {error}'
         except BadItems as error:
@@ -202,6 +212,8 @@ class Engine:
         attempt = Attempt(self._workflow, self._run, step, task, self._world, self._now, begun, payload)
         try:
             progress = self._types[kind](attempt)
+        except NotSeen:
+            return
         except Unresolved as error:
             progress = Progress(End("failed", str(error)), child=task.child)
         except BadItems as error:
@@ -257,6 +269,8 @@ class Engine:
             return
         try:
             outputs, where, apply = kept(self._workflow, self._run, task, self.outputs_of(task))
+        except NotSeen:
+            return
         except Unresolved as error:
             self._put(replace(task, phase="Failed", message=str(error)))
             return
