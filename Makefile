@@ -31,7 +31,7 @@ lint: install ## style, import rules, module sizes, each service installed alone
 	@$(BIN)/python tools/check_alone.py
 
 types: install ## strict types
-	@$(BIN)/mypy libs/common/src libs/devcluster/src libs/models/src libs/report/src libs/search/src services/*/src cli/src bench tools
+	@$(BIN)/mypy libs/common/src libs/devcluster/src libs/models/src libs/pipelines/src libs/report/src libs/search/src services/*/src cli/src bench tools
 
 crds: install ## CRDs and the reference pages of the kinds, from the models; ARGS=--check only compares
 	@$(BIN)/python -m gryvia_common.kinds.generate $(ARGS)

@@ -13,9 +13,8 @@ ROOT = Path(__file__).parents[1]
 LIMIT = 400
 MEDIAN = 160
 SERVICE_LIMIT = 950
-LARGER = {"workflow": 3200}
-"""Six types of steps, conditions, placeholders, loops and outputs, each a module of its own; cron's calendar; outbound calls; what a
-person asks of a run."""
+LARGER = {"workflow": 2250}
+"""Six types of steps, loops and outputs, each a module of its own; what a person asks of a run."""
 
 EMPTY_NAMES = frozenset({"utils", "util", "helpers", "helper", "manager", "base", "common", "misc"})
 

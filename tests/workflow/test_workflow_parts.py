@@ -1,51 +1,16 @@
-"""The pure parts against laws and against the standard library: graphs, placeholders, outputs, waits."""
+"""The pure parts against laws: placeholders, outputs, waits."""
 
 from __future__ import annotations
 
 import json
-from graphlib import CycleError, TopologicalSorter
-from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gryvia_common.kinds.workflow import Step
-from gryvia_workflow import dag, outputs
+from gryvia_workflow import outputs
 from gryvia_workflow.attempts import LONGEST_WAIT, due_at
-from gryvia_workflow.conditions import compile_condition
-from gryvia_workflow.dag import Node
 from gryvia_workflow.run import Task, cut
-
-NAMES = [f"s{n}" for n in range(8)]
-GRAPHS = st.fixed_dictionaries({name: st.lists(st.sampled_from(NAMES), unique=True, max_size=3) for name in NAMES})
-
-
-@given(depends=GRAPHS)
-def test_a_cycle_is_found_exactly_when_there_is_one(depends):
-    found = dag.cycle(depends)
-    try:
-        list(TopologicalSorter(depends).static_order())
-    except CycleError:
-        assert found[0] == found[-1]
-        assert all(following in depends[name] for name, following in pairwise(found))
-    else:
-        assert found == []
-
-
-@given(depends=GRAPHS)
-def test_the_order_has_dependencies_first_and_ancestors_are_all_of_them(depends):
-    acyclic = {name: [one for one in found if one < name] for name, found in depends.items()}
-    graph = dag.graph([Node(name, tuple(acyclic[name])) for name in reversed(NAMES)])
-    assert sorted(graph.order) == NAMES
-    for name in NAMES:
-        assert all(graph.order.index(one) < graph.order.index(name) for one in acyclic[name])
-        reached, waiting = set(), list(acyclic[name])
-        while waiting:
-            one = waiting.pop()
-            reached.add(one)
-            waiting += acyclic[one]
-        assert graph.ancestors[name] == reached
 
 
 def test_a_value_that_looks_like_a_placeholder_is_not_replaced_again(workflow):
@@ -100,20 +65,3 @@ def test_every_wait_is_finite_and_within_its_bound(seconds, factor, longest, ret
         at - due_at(Task("a", ended="2026-01-01T00:00:00Z", retries=1), Step(name="a", retry_backoff_seconds=1))
     ).total_seconds() + 1
     assert 0 <= wait <= (LONGEST_WAIT if longest is None else longest) + 1e-6
-
-
-@pytest.mark.parametrize(
-    ("text", "steps"),
-    [
-        ("'steps.x.status' == steps.a.status", {"a"}),
-        ("steps.a--b.status == 'Failed'", {"a--b"}),
-        ("steps['a-b'].status == 'Failed'", {"a-b"}),
-        ("steps . a . status == 'Failed'", {"a"}),
-        ("steps.0a.outputs.1b == 'x'", {"0a"}),
-        ("steps.a.outputs.in == 'x' || steps.b.outputs.true == 'y'", {"a", "b"}),
-        ("!(steps.a.status in ['Failed', 'Skipped'])", {"a"}),
-        ("steps.a.outputs.size() > 0 && steps.a.outputs.x.size() > 0", {"a"}),
-    ],
-)
-def test_references_are_found_in_every_way_to_write_them(text, steps):
-    assert compile_condition(text).steps == steps

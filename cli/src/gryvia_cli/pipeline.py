@@ -102,28 +102,6 @@ def ordered(steps: Iterable[StepView]) -> tuple[list[StepView], list[StepView]]:
     return found, [step for step in steps if step.name not in names]
 
 
-def graph_problems(spec: Json) -> list[str]:
-    """What is wrong with names and dependencies, as far as a drawing shows it. The service judges the rest: conditions,
-    placeholders, schedules."""
-    steps = step_views(spec)
-    names = [step.name for step in steps]
-    found = [
-        f"spec.steps: {names.count(name)} steps are called {name}"
-        for name in dict.fromkeys(names)
-        if names.count(name) > 1
-    ]
-    for step in steps:
-        if step.unknown:
-            unknown = ", ".join(sorted(step.unknown))
-            found.append(f"step {step.name}: dependsOn: there is no step {unknown}; the steps are {', '.join(names)}")
-    _, stuck = ordered(steps)
-    if stuck:
-        found.append(
-            f"dependsOn: {', '.join(step.name for step in stuck)} wait for each other in a circle, or behind one"
-        )
-    return found
-
-
 def depths(steps: Sequence[StepView]) -> dict[str, int]:
     """How many steps are before each, along the longest way. `steps` are ordered."""
     found: dict[str, int] = {}

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import re
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 
 from gryvia_cli.commands.logs import ENDED, follow_logs
 from gryvia_cli.manifests import read_manifests
 from gryvia_cli.names import kind_of
 from gryvia_cli.options import FileOption, Output, YesOption
 from gryvia_cli.output import print_value
-from gryvia_cli.pipeline import graph_problems
 from gryvia_cli.session import Session
 from gryvia_cli.unknown_fields import unknown_fields
 from gryvia_cli.verb import CLUSTER, NAMESPACE, OUTPUT, verb
 from gryvia_common.errors import Conflict, Gone, Terminal
 from gryvia_common.kinds.aijob import AI_JOB
-from gryvia_common.kinds.catalogue import BY_NAME
-from gryvia_common.kinds.workflow import WORKFLOW
 from gryvia_common.kube.client import Kube
 from gryvia_common.kube.objects import Json, metadata
 from gryvia_common.kube.resources import GROUP, VERSION
-from gryvia_common.runtime.parsing import describe
 
 POLL_SECONDS = 0.5
 
@@ -54,8 +50,11 @@ async def submit(
 
 @verb(OUTPUT)
 async def validate(session: Session, file: FileOption) -> int:
-    """Check the manifests of a file against the kinds, without a cluster."""
-    findings = [_finding(manifest) for manifest in read_manifests(file)]
+    """Check the manifests of a file without a cluster; workflows and registry entries as their services judge them."""
+    from gryvia_cli.findings import finding
+
+    now = datetime.now(UTC)
+    findings = [finding(manifest, now) for manifest in read_manifests(file)]
     if session.output in (Output.JSON, Output.YAML):
         print_value(findings, session.output)
     else:
@@ -143,32 +142,6 @@ def _plain(refusal: str) -> str:
     text = refusal.partition(": ")[2] or refusal
     fields = text.partition(" is invalid: ")[2] or text
     return _UNCHECKED.sub("", fields.removeprefix("[").removesuffix("]"))
-
-
-def _finding(manifest: Json) -> Json:
-    """`valid` is None for what is not checked."""
-    found: Json = {"kind": manifest["kind"], "name": metadata(manifest)["name"]}
-    kind = BY_NAME.get(manifest["kind"])
-    if kind is None:
-        return {**found, "valid": None, "message": "not a kind of Gryvia, not checked"}
-    if manifest["apiVersion"] != f"{GROUP}/{VERSION}":
-        message = f"apiVersion: {manifest['apiVersion']!r} is not served, write {GROUP}/{VERSION}"
-        return {**found, "valid": False, "message": message}
-    if strange := unknown_fields(kind, manifest):
-        return {**found, "valid": False, "message": f"unknown field {', '.join(strange)}"}
-    try:
-        kind.spec.model_validate(manifest.get("spec") or {})
-    except ValidationError as error:
-        return {**found, "valid": False, "message": describe(error, "spec")}
-    if kind.name != WORKFLOW.name:
-        return {**found, "valid": True, "message": "valid"}
-    if wrong := graph_problems(manifest["spec"]):
-        return {**found, "valid": False, "message": "; ".join(wrong)}
-    return {
-        **found,
-        "valid": True,
-        "message": "valid; conditions, placeholders and schedule are judged when it is applied",
-    }
 
 
 async def get_job(kube: Kube, namespace: str, name: str) -> Json:

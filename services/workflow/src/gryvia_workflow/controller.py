@@ -20,14 +20,14 @@ from gryvia_common.outbound.allowed import Allowed
 from gryvia_common.outbound.client import Outbound
 from gryvia_common.runtime.controller import ActionContext, Controller, Lookup, Ref, Selection
 from gryvia_common.runtime.unparsed import unparsed
+from gryvia_pipelines.conditions import compile_condition
+from gryvia_pipelines.validation import Checked, check, step_type
 from gryvia_workflow.attempts import LOOK
-from gryvia_workflow.conditions import compile_condition
 from gryvia_workflow.decide import Tools, decide
 from gryvia_workflow.engine import Advance
 from gryvia_workflow.run import Workflow
 from gryvia_workflow.settings import WorkflowSettings
 from gryvia_workflow.steps import approval, job, register, registry, script, webhook
-from gryvia_workflow.validation import Checked, check, step_type
 
 LOOKED_FOR = (AI_JOB.resource, PODS, CONFIG_MAPS, MODEL_REGISTRY.resource, INFERENCE_SERVICE.resource)
 COMPILED = 1024

@@ -21,15 +21,15 @@ from gryvia_common.kube.objects import Json, is_deleting, uid_of
 from gryvia_common.kube.resources import Resource
 from gryvia_common.runtime.plan import Delete, Plan, Record
 from gryvia_common.runtime.world import World
+from gryvia_pipelines.schedule import Due, due
+from gryvia_pipelines.validation import Checked
 from gryvia_workflow import cancelling, events, history, rerun, resume
 from gryvia_workflow.engine import MADE, Advance, Engine
 from gryvia_workflow.events import Change
 from gryvia_workflow.run import Task, Workflow, read_tasks
-from gryvia_workflow.schedule import Due, due
 from gryvia_workflow.settings import WorkflowSettings
 from gryvia_workflow.status import Run, status_of
 from gryvia_workflow.steps import approval
-from gryvia_workflow.validation import Checked
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,13 +20,14 @@ from gryvia_common.kube.objects import Json, is_deleting, uid_of
 from gryvia_common.kube.resources import CONFIG_MAPS, PODS, Resource
 from gryvia_common.runtime.plan import Action, Apply, Delete, Patch
 from gryvia_common.runtime.world import World
+from gryvia_pipelines.conditions import NoAnswer
+from gryvia_pipelines.dag import ENDED
+from gryvia_pipelines.validation import BLOCKS, ITEMS_LIMIT, Checked
 from gryvia_workflow.attempts import Attempt, End, Progress, after, deadline, due_at, question
-from gryvia_workflow.conditions import NoAnswer
-from gryvia_workflow.items import MOST, BadItems, items_of
+from gryvia_workflow.items import BadItems, items_of
 from gryvia_workflow.outputs import collected, kept
-from gryvia_workflow.run import ENDED, LONGEST_ITEM_MESSAGE, LONGEST_MESSAGE, Task, Workflow, child_of, cut
+from gryvia_workflow.run import LONGEST_ITEM_MESSAGE, LONGEST_MESSAGE, Task, Workflow, child_of, cut
 from gryvia_workflow.templating import Scope, Unresolved, render
-from gryvia_workflow.validation import BLOCKS, Checked
 
 Advance = Callable[[Attempt], Progress]
 MADE: Mapping[StepType, Resource] = {"job": AI_JOB.resource, "script": PODS}
@@ -180,8 +181,10 @@ class Engine:
             self._put(replace(task, phase="Succeeded", started=self._at, ended=self._at, message="no items"))
             return False
         others = sum(len(one.items) for one in self.tasks.values())
-        if others + len(values) > MOST:
-            raise BadItems(f"withItems: {len(values)} items and {others} of other steps; a run may have {MOST} in all")
+        if others + len(values) > ITEMS_LIMIT:
+            raise BadItems(
+                f"withItems: {len(values)} items and {others} of other steps; a run may have {ITEMS_LIMIT} in all"
+            )
         items = tuple(Task(step.name, index, attempt=task.attempt) for index in range(len(values)))
         self._put(replace(task, phase="Running", started=self._at, message="", items=items))
         return True

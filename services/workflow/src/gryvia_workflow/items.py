@@ -8,10 +8,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from gryvia_pipelines.validation import ITEMS_LIMIT
 from gryvia_workflow.templating import Scope, Unresolved, render
-
-MOST = 400
-"""Items of all steps of a run, so that the status stays far below what an object may have."""
 
 
 class BadItems(Exception):
@@ -34,6 +32,8 @@ def items_of(with_items: Any, scope: Scope) -> list[Any]:
             raise BadItems(f'withItems: "{text[:80]}" is JSON, but no list')
     if not isinstance(found, list):
         raise BadItems("withItems: there is no list any more")
-    if len(found) > MOST:
-        raise BadItems(f"withItems: {len(found)} items are too many, a run may have {MOST}; give each step more to do")
+    if len(found) > ITEMS_LIMIT:
+        raise BadItems(
+            f"withItems: {len(found)} items are too many, a run may have {ITEMS_LIMIT}; give each step more to do"
+        )
     return list(found)

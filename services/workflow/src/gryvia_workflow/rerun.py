@@ -14,9 +14,9 @@ from gryvia_common.kinds.conditions import Said, find_condition, set_conditions
 from gryvia_common.kinds.workflow import GryviaWorkflowStatus
 from gryvia_common.kube.resources import GROUP
 from gryvia_common.runtime.plan import Plan, Record
+from gryvia_pipelines.validation import Checked
 from gryvia_workflow.run import Workflow
 from gryvia_workflow.status import validity
-from gryvia_workflow.validation import Checked
 
 ANNOTATION = f"{GROUP}/run-requested"
 PENDING = "SpecPending"

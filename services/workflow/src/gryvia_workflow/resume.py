@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gryvia_common.kube.resources import GROUP
-from gryvia_workflow.dag import Graph
+from gryvia_pipelines.dag import Graph
 from gryvia_workflow.run import Task, Workflow
 
 ANNOTATION = f"{GROUP}/retry-failed"

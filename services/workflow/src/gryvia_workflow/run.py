@@ -21,10 +21,10 @@ from gryvia_common.kinds.workflow import (
 )
 from gryvia_common.kube.children import child_name
 from gryvia_common.runtime.world import Object
+from gryvia_pipelines.dag import ENDED
 
 Workflow = Object[GryviaWorkflowSpec, GryviaWorkflowStatus]
 
-ENDED = frozenset({"Succeeded", "Failed", "Skipped"})
 LONGEST_MESSAGE = 200
 LONGEST_ITEM_MESSAGE = 80
 

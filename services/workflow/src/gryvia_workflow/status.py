@@ -8,8 +8,8 @@ from datetime import datetime
 
 from gryvia_common.kinds.conditions import Said, set_conditions
 from gryvia_common.kinds.workflow import Cancellation, GryviaWorkflowStatus, WorkflowPhase
+from gryvia_pipelines.validation import Checked
 from gryvia_workflow.run import Task, Workflow, to_status
-from gryvia_workflow.validation import Checked
 
 SHOWN_FAILURES = 3
 

@@ -1,25 +1,17 @@
-"""Placeholders in payloads: `{{steps.<step>.outputs.<key>}}`, `{{parameters.<name>}}`, `{{workflow.name}}`, `{{workflow.run}}`, and in
-a step with withItems `{{item}}` and `{{item.<key>}}`.
+"""Payloads with the values of a run in place of their placeholders (gryvia_pipelines.placeholders has their form).
 
-They stand in any string value of a payload block (jobTemplate, script, webhook, register, registry) and in withItems. Text in
-double braces that begins otherwise is somebody else's template and stays as it is. Replaced once: what a value brings along is no
-placeholder. A placeholder without a value raises; who renders fails the attempt.
+Replaced once: what a value brings along is no placeholder. A placeholder without a value raises; who renders fails the attempt.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gryvia_pipelines.placeholders import FORMS, PLACEHOLDER, output_named
 from gryvia_workflow.run import Task, Workflow
-
-PLACEHOLDER = re.compile(r"\{\{\s*((?:steps|parameters|workflow|item)(?:\.[A-Za-z0-9_.-]+)?)\s*\}\}")
-_FOREIGN = re.compile(r"\{\{\s*([A-Za-z][A-Za-z0-9_]*\.[A-Za-z0-9_.-]+)\s*\}\}")
-_OUTPUT = re.compile(r"steps\.([a-z0-9-]+)\.outputs\.([A-Za-z0-9_-]+)")
-FORMS = "{{steps.<step>.outputs.<key>}}, {{parameters.<name>}}, {{workflow.name}}, {{workflow.run}}, {{item}} or {{item.<key>}}"
 
 
 class Unresolved(Exception):
@@ -50,10 +42,11 @@ class Scope:
             return self.workflow.name
         if path == "workflow.run":
             return str(self.run)
-        match = _OUTPUT.fullmatch(path)
-        if match is None or match[1] not in self.tasks:
+        named = output_named(path)
+        if named is None or named[0] not in self.tasks:
             raise Unresolved(f"{{{{{path}}}}} is no placeholder; write {FORMS}")
-        return self._output(path, self.tasks[match[1]], match[2])
+        step, key = named
+        return self._output(path, self.tasks[step], key)
 
     def _output(self, path: str, task: Task, key: str) -> str:
         if task.phase != "Succeeded":
@@ -86,35 +79,6 @@ def render(payload: Any, scope: Scope) -> Any:
     return payload
 
 
-def placeholders(payload: Any) -> Iterator[str]:
-    """The paths of all placeholders in a payload."""
-    for text in _texts(payload):
-        yield from PLACEHOLDER.findall(text)
-
-
-def step_named(path: str) -> tuple[str, bool]:
-    """The step a placeholder names, empty when it names none, and whether it has a form that can have a value."""
-    if not path.startswith("steps"):
-        return "", path in ("workflow.name", "workflow.run", "item") or path.startswith(("parameters.", "item."))
-    match = _OUTPUT.fullmatch(path)
-    return (match[1], True) if match else ("", False)
-
-
-def foreign(payload: Any) -> Iterator[str]:
-    """What looks like a placeholder and is none of ours."""
-    for text in _texts(payload):
-        yield from (path for path in _FOREIGN.findall(text) if not PLACEHOLDER.fullmatch(f"{{{{{path}}}}}"))
-
-
 def as_text(value: Any) -> str:
     """A JSON value as a placeholder shows it: text as it is, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-
-
-def _texts(payload: Any) -> Iterator[str]:
-    if isinstance(payload, str):
-        if "{{" in payload:
-            yield payload
-    elif isinstance(payload, dict | list):
-        for value in payload.values() if isinstance(payload, dict) else payload:
-            yield from _texts(value)

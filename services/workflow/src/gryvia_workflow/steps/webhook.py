@@ -7,17 +7,16 @@ goes through gryvia_common.outbound. Messages name the origin alone: paths, quer
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gryvia_common.errors import GryviaError, Terminal
-from gryvia_common.kinds.workflow import Webhook
 from gryvia_common.outbound.client import Call, Limits, Outbound
-from gryvia_common.outbound.target import header_problems, parse_target, shown
+from gryvia_common.outbound.target import parse_target, shown
 from gryvia_common.runtime.controller import ActionContext
 from gryvia_common.runtime.plan import Action
+from gryvia_pipelines.webhooks import success_status
 from gryvia_workflow.attempts import Attempt, End, Progress
 from gryvia_workflow.run import cut
 
@@ -30,8 +29,6 @@ DISABLED = (
     "webhook steps are switched off here: the operator can allow them with GRYVIA_WORKFLOW_ALLOW_WEBHOOKS=true"
     " (--workflow-allow-webhooks)"
 )
-_SUCCESS = re.compile(r"\s*status\s*==\s*([1-5][0-9]{2})\s*", re.ASCII)
-_PLACEHOLDER = "{{"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +39,6 @@ class Answered:
     body: str = ""
     error: str = ""
     final: bool = False
-
-
-def problems(webhook: Webhook) -> Iterator[str]:
-    """What is wrong before the first run; what holds a placeholder is judged when it has its value."""
-    if _PLACEHOLDER not in webhook.url:
-        try:
-            parse_target(webhook.url)
-        except Terminal as error:
-            yield f"webhook.url: {error}"
-    for problem in header_problems(webhook.headers or {}):
-        yield f"webhook.headers: {problem}"
-    condition = webhook.success_condition
-    if condition is not None and _PLACEHOLDER not in condition and _SUCCESS.fullmatch(condition) is None:
-        yield f'webhook.successCondition: "{condition[:80]}" is not understood; use status == <code>, or leave it out for any 2xx'
 
 
 def advance(attempt: Attempt, *, allowed: bool) -> Progress:
@@ -127,7 +110,7 @@ def _expected(payload: Mapping[str, object]) -> int:
     condition = payload.get("successCondition")
     if condition is None:
         return 0
-    match = _SUCCESS.fullmatch(str(condition))
-    if match is None:
+    status = success_status(str(condition))
+    if status is None:
         raise Terminal(f'successCondition "{str(condition)[:80]}" is not understood; use status == <code>')
-    return int(match[1])
+    return status

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from gryvia_common.kinds.conditions import parse_timestamp, timestamp
 from gryvia_common.kinds.workflow import GryviaWorkflowSpec, GryviaWorkflowStatus
-from gryvia_workflow.cron import parse_cron, parse_zone
-from gryvia_workflow.schedule import Due, due, problems
+from gryvia_pipelines.cron import parse_cron, parse_zone
+from gryvia_pipelines.schedule import Due, due, problems
 
 T0 = datetime(2026, 5, 4, 0, 0, 30, tzinfo=UTC)
 FIVE = timedelta(minutes=5)

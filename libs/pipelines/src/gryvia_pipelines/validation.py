@@ -15,14 +15,16 @@ from typing import Any
 from gryvia_common.kinds.workflow import GryviaWorkflowSpec, Step, StepType
 from gryvia_common.kube.names import is_dns_label
 from gryvia_common.kube.objects import Json
-from gryvia_workflow import dag, schedule
-from gryvia_workflow.conditions import BadCondition, Compile, Condition
-from gryvia_workflow.dag import Graph, Node
-from gryvia_workflow.steps import webhook
-from gryvia_workflow.templating import FORMS, foreign, placeholders, step_named
+from gryvia_pipelines import dag, schedule, webhooks
+from gryvia_pipelines.conditions import BadCondition, Compile, Condition
+from gryvia_pipelines.dag import Graph, Node
+from gryvia_pipelines.placeholders import FORMS, foreign, placeholders, step_named
 
 STEPS_LIMIT = 100
 RETRIES_LIMIT = 10
+ITEMS_LIMIT = 400
+"""Items of all steps of a run, so that the status stays far below what an object may have."""
+
 ENVIRONMENT = re.compile(r"[A-Za-z_.-][A-Za-z0-9_.-]*")
 BLOCKS: Mapping[StepType, str] = {
     "job": "jobTemplate",
@@ -147,7 +149,7 @@ def _step(step: Step, kind: StepType | None, names: list[str]) -> Iterator[str]:
     if kind == "approval" and len(step.name) > 54:
         yield "name: an approval step has at most 54 characters, its answer is the annotation gryvia.io/approval-<step>"
     if kind == "webhook" and step.webhook is not None:
-        yield from webhook.problems(step.webhook)
+        yield from webhooks.problems(step.webhook)
     if step.with_items is not None and kind == "approval":
         yield "withItems: an approval step asks one question; make one step for each"
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gryvia_common.errors import Terminal
-from gryvia_workflow.cron import Cron, parse_cron, parse_zone
+from gryvia_pipelines.cron import Cron, parse_cron, parse_zone
 
 MINUTE = timedelta(minutes=1)
 UTC_ZONE = ZoneInfo("UTC")

@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from gryvia_common.errors import Terminal
 from gryvia_common.kinds.conditions import parse_timestamp, timestamp
 from gryvia_common.kinds.workflow import GryviaWorkflowSpec, GryviaWorkflowStatus
-from gryvia_workflow.cron import Cron, parse_cron, parse_zone
+from gryvia_pipelines.cron import Cron, parse_cron, parse_zone
 
 ON_TIME = timedelta(seconds=60)
 """With catchUp none: how late a run may start and still count as on time (a restart of the service, a busy queue)."""
@@ -67,6 +67,13 @@ def problems(spec: GryviaWorkflowSpec) -> tuple[str, ...]:
     if (spec.catch_up_limit or 0) > MOST_PENDING:
         found.append(f"spec.catchUpLimit {spec.catch_up_limit} is too many: use 1 to {MOST_PENDING}")
     return tuple(found)
+
+
+def never(spec: GryviaWorkflowSpec, now: datetime) -> str:
+    """Why no scheduled run will come, empty when one will. No problem of the spec, which has none: years bring other days."""
+    if spec.schedule is None or parse_cron(spec.schedule, parse_zone(spec.time_zone or "UTC")).after(now):
+        return ""
+    return NEVER.format(expression=spec.schedule)
 
 
 def due(

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from gryvia_workflow.run import ENDED
-
+ENDED = frozenset({"Succeeded", "Failed", "Skipped"})
 Readiness = Literal["wait", "skip", "ask", "go"]
 
 
