@@ -17,8 +17,8 @@ demo: install ## the whole platform and real studies on it; ARGS=--once ends whe
 up: install ## the platform without the demo's objects
 	@$(BIN)/gryvia up $(ARGS)
 
-test: install ## all tests
-	@$(BIN)/pytest $(ARGS)
+test: install ## all tests, a file at a time on each core (at most four)
+	@$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
 
 test-faults: install kube-tools ## the long fault campaigns (three quarters of an hour): simulation, replicas, kills, outages, full disks
 	@GRYVIA_FAULTS=1 $(BIN)/pytest tests/simulation tests/faults $(ARGS)
