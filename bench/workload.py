@@ -117,7 +117,8 @@ async def _watch(kube: Kube, resource: Resource, version: int, seen: Seen) -> No
 
 async def bare_writer(kube: Kube, names: Iterable[str]) -> None:
     """What the platform asks of the API server for these jobs, by a program that does nothing else: create the object, its
-    Service (headless as ours: to allot an address would cost the server more than all the rest) and its Job, write its status. What it writes is what the platform wrote for the first job that is there."""
+    Service (headless as ours: to allot an address would cost the server more than all the rest) and its Job, write its status.
+    What it writes is what the platform wrote for the first job that is there."""
     template = (await kube.list_page(JOBS, NAMESPACE, limit=1)).items[0]
     service = (await kube.list_page(SERVICES, NAMESPACE, limit=1)).items[0]
     status = (await kube.list_page(AI_JOB.resource, NAMESPACE, limit=1)).items[0]["status"]
