@@ -53,12 +53,12 @@ class Memory:
     """What the executor remembers of one object between passes. Losing it (a crash) costs requests, never correctness."""
 
     object: ObjectId
-    refusals: dict[tuple[Resource, str], tuple[Refusal, str, datetime]] = field(default_factory=dict)
+    refusals: dict[tuple[Resource, str], tuple[Refusal, datetime]] = field(default_factory=dict)
     accepted: dict[ChildId, tuple[str, str]] = field(default_factory=dict)
     deleted: dict[str, datetime] = field(default_factory=dict)
 
     def known_refusals(self) -> dict[tuple[Resource, str], Refusal]:
-        return {id: refusal for id, (refusal, _, _) in self.refusals.items()}
+        return {id: refusal for id, (refusal, _) in self.refusals.items()}
 
 
 class Executor:
@@ -247,15 +247,15 @@ class Executor:
         before = memory.refusals.get((resource, key.name))
         if before is None:
             return False
-        refusal, digest, at = before
-        if digest == _digest(sent) and not (refusal.may_pass and self._clock.now() - at >= REFUSED_FOR):
+        refusal, at = before
+        if refusal.sent == sent and not (refusal.may_pass and self._clock.now() - at >= REFUSED_FOR):
             return True
         del memory.refusals[resource, key.name]
         return False
 
     def _refuse(self, memory: Memory, resource: Resource, key: Key, sent: Json, reason: str, message: str) -> str:
         refusal = Refusal(resource, key.name, reason, message, sent)
-        memory.refusals[resource, key.name] = (refusal, _digest(sent), self._clock.now())
+        memory.refusals[resource, key.name] = (refusal, self._clock.now())
         return "refused"
 
     async def _patch_metadata(self, resource: Resource, raw: Json, change: Json, memory: Memory) -> Json:
