@@ -29,6 +29,7 @@ from gryvia_common.runtime.differences import covers, merge_difference
 from gryvia_common.runtime.parsing import parse_object, status_keys
 from gryvia_common.runtime.plan import Patch, Plan, Record
 from gryvia_common.runtime.world import FixedWorld, Observation, Refusal
+from gryvia_devcluster.patch.rfc import merge_patch
 from gryvia_registry.controller import controller
 from gryvia_registry.settings import RegistrySettings
 
@@ -40,18 +41,6 @@ KEYS = status_keys(MODEL_REGISTRY)
 
 class Died(Exception):
     """The replica was killed in the middle of a pass."""
-
-
-def merged(target: Any, patch: Any) -> Any:
-    if not isinstance(patch, dict):
-        return patch
-    result = dict(target) if isinstance(target, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            result.pop(key, None)
-        else:
-            result[key] = merged(result.get(key), value)
-    return result
 
 
 @dataclass
@@ -119,7 +108,7 @@ class Cluster:
             if status
             else {**{k: v for k, v in body.items() if k != "status"}, "metadata": meta}
         )
-        after = merged(before, part)
+        after = merge_patch(before, part)
         if after.get("spec") != before.get("spec"):
             after["metadata"]["generation"] += 1
         if after == before:
