@@ -12,16 +12,8 @@ from typing import Any
 
 from gryvia_cli.output import duration
 from gryvia_common.kinds.conditions import parse_timestamp
+from gryvia_common.kinds.workflow import BLOCKS, STEP_ENDED
 from gryvia_common.kube.objects import Json
-
-ENDED = frozenset({"Succeeded", "Failed", "Skipped"})
-BLOCKS = {
-    "jobTemplate": "job",
-    "script": "script",
-    "webhook": "webhook",
-    "register": "register",
-    "registry": "registry",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +40,7 @@ class StepView:
     def items_done(self) -> str:
         """`3/5` for a step with items."""
         items = self.state.get("items") or []
-        return f"{sum(one.get('phase') in ENDED for one in items)}/{len(items)}" if items else ""
+        return f"{sum(one.get('phase') in STEP_ENDED for one in items)}/{len(items)}" if items else ""
 
 
 def step_views(spec: Json, states: Sequence[Json] = ()) -> list[StepView]:
@@ -70,7 +62,7 @@ def step_views(spec: Json, states: Sequence[Json] = ()) -> list[StepView]:
 
 
 def step_type(step: Json) -> str:
-    return str(step.get("type") or next((type for block, type in BLOCKS.items() if block in step), "approval"))
+    return str(step.get("type") or next((type for type, block in BLOCKS.items() if block in step), "approval"))
 
 
 def elapsed(state: Mapping[str, Any], now: datetime) -> str:

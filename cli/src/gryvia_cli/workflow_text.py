@@ -11,8 +11,9 @@ from datetime import datetime
 from typing import Any
 
 from gryvia_cli.output import age, duration
-from gryvia_cli.pipeline import ENDED, StepView, elapsed, step_views
+from gryvia_cli.pipeline import StepView, elapsed, step_views
 from gryvia_common.kinds.conditions import parse_timestamp
+from gryvia_common.kinds.workflow import STEP_ENDED
 from gryvia_common.kube.objects import Json, metadata
 
 WORKFLOW_HEADERS = ["NAME", "PHASE", "STEPS", "RUN", "SCHEDULE", "NEXT", "TIME", "AGE", "MESSAGE"]
@@ -158,7 +159,9 @@ def has_ended(obj: Json) -> bool:
 
 
 def waiting_approvals(obj: Json) -> list[StepView]:
-    return [step for step in steps_of(obj) if step.type == "approval" and step.phase not in ("", "Pending", *ENDED)]
+    return [
+        step for step in steps_of(obj) if step.type == "approval" and step.phase not in ("", "Pending", *STEP_ENDED)
+    ]
 
 
 def _short(value: Any) -> str:

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-ENDED = frozenset({"Succeeded", "Failed", "Skipped"})
+from gryvia_common.kinds.workflow import STEP_ENDED
+
 Readiness = Literal["wait", "skip", "ask", "go"]
 
 
@@ -36,7 +37,7 @@ class Graph:
     def readiness(self, name: str, phases: Mapping[str, str]) -> tuple[Readiness, str]:
         """Whether a step may start, and the dependency that says otherwise. `ask`: its condition decides."""
         node, found = self.nodes[name], self.before[name]
-        if any(phases[one] not in ENDED for one in found):
+        if any(phases[one] not in STEP_ENDED for one in found):
             return "wait", ""
         if node.conditional:
             return "ask", ""

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gryvia_common.kinds.workflow import GryviaWorkflowSpec, Step, StepType
+from gryvia_common.kinds.workflow import BLOCKS, GryviaWorkflowSpec, Step, StepType
 from gryvia_common.kube.names import is_dns_label
 from gryvia_common.kube.objects import Json
 from gryvia_pipelines import dag, schedule, webhooks
@@ -26,13 +26,6 @@ ITEMS_LIMIT = 400
 """Items of all steps of a run, so that the status stays far below what an object may have."""
 
 ENVIRONMENT = re.compile(r"[A-Za-z_.-][A-Za-z0-9_.-]*")
-BLOCKS: Mapping[StepType, str] = {
-    "job": "jobTemplate",
-    "script": "script",
-    "webhook": "webhook",
-    "register": "register",
-    "registry": "registry",
-}
 _SUFFIX = re.compile(r"(-i\d+)?(-n\d+)?(-r\d+)?$")
 _ATTRIBUTES = {"jobTemplate": "job_template", "register": "register_"}
 _LIGHT = ("register", "registry")

@@ -15,14 +15,13 @@ from typing import Any
 
 from gryvia_common.kinds.aijob import AI_JOB
 from gryvia_common.kinds.conditions import timestamp
-from gryvia_common.kinds.workflow import Step, StepType
+from gryvia_common.kinds.workflow import BLOCKS, STEP_ENDED, Step, StepType
 from gryvia_common.kube.objects import Json, is_deleting, uid_of
 from gryvia_common.kube.resources import CONFIG_MAPS, PODS, Resource
 from gryvia_common.runtime.plan import Action, Apply, Delete, Patch
 from gryvia_common.runtime.world import World
 from gryvia_pipelines.conditions import NoAnswer
-from gryvia_pipelines.dag import ENDED
-from gryvia_pipelines.validation import BLOCKS, ITEMS_LIMIT, Checked
+from gryvia_pipelines.validation import ITEMS_LIMIT, Checked
 from gryvia_workflow.attempts import Attempt, End, Progress, after, deadline, due_at, question
 from gryvia_workflow.items import BadItems, items_of
 from gryvia_workflow.outputs import collected, kept
@@ -262,7 +261,7 @@ class Engine:
     def _roll_up(self, name: str) -> None:
         """A step whose items have all ended has ended."""
         task = self.tasks[name]
-        if task.phase != "Running" or not task.items or any(item.phase not in ENDED for item in task.items):
+        if task.phase != "Running" or not task.items or any(item.phase not in STEP_ENDED for item in task.items):
             return
         failed = [item for item in task.items if item.phase == "Failed"]
         task = replace(task, ended=max(item.ended for item in task.items))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gryvia_common.kinds.workflow import (
+    STEP_ENDED,
     Approval,
     GryviaWorkflowSpec,
     GryviaWorkflowStatus,
@@ -21,7 +22,6 @@ from gryvia_common.kinds.workflow import (
 )
 from gryvia_common.kube.children import child_name
 from gryvia_common.runtime.world import Object
-from gryvia_pipelines.dag import ENDED
 
 Workflow = Object[GryviaWorkflowSpec, GryviaWorkflowStatus]
 
@@ -52,7 +52,7 @@ class Task:
 
     @property
     def over(self) -> bool:
-        return self.phase in ENDED
+        return self.phase in STEP_ENDED
 
     @property
     def title(self) -> str:

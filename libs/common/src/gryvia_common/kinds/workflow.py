@@ -6,6 +6,7 @@ service, which answers with phase Failed and the condition DAGValid, as the cont
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -18,6 +19,16 @@ from gryvia_common.kinds.wire import ATOMIC, AnyJson, Bool, Cel, Fact, Int32, In
 
 StepType = Literal["job", "script", "webhook", "register", "registry", "approval"]
 StepPhase = Literal["Pending", "Running", "Succeeded", "Failed", "Skipped"]
+STEP_ENDED = frozenset({"Succeeded", "Failed", "Skipped"})
+BLOCKS: Mapping[StepType, str] = {
+    "job": "jobTemplate",
+    "script": "script",
+    "webhook": "webhook",
+    "register": "register",
+    "registry": "registry",
+}
+"""The block that says what a step of this type does; an approval has none."""
+
 WorkflowPhase = Literal["Pending", "Running", "Scheduled", "Succeeded", "Failed"]
 Items = Annotated[list[AnyJson] | str, Fact("anyOf", x__kubernetes__preserve__unknown__fields=True)]
 
